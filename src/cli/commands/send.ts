@@ -7,8 +7,7 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { isMachine, isTable } from '../frame/globals.js';
 import { assertFile, inputName } from '../frame/sources.js';
 import { answer, type Columns, column } from '../render/columns.js';
-import { accept, assertAllowed, foreseeSending } from './send/accept.js';
-import { uploadAttachments } from './send/attach.js';
+import { assertAllowed } from '../verbs/allowed.js';
 import {
 	assertVariables,
 	type Prepared,
@@ -16,6 +15,14 @@ import {
 	warnOfLinks,
 	warnOfVariables,
 } from './send/content.js';
+import {
+	accept,
+	assertCanDeliver,
+	deliverSent,
+	endOfSend,
+	foreseeSending,
+	sayWhoGetsNone,
+} from './send/delivery.js';
 import {
 	assertOptions,
 	campaignAnswer,
@@ -28,7 +35,6 @@ import {
 } from './send/options.js';
 import {
 	addresseeOf,
-	compose,
 	isShown,
 	notAmong,
 	previewAnswer,
@@ -36,9 +42,8 @@ import {
 	shownKey,
 	showPreview,
 } from './send/preview.js';
-import { assertHonoured, prepare, readTiming } from './send/request.js';
+import { assertHonoured, prepare, readTiming, uploadAttachments } from './send/request.js';
 import { assertResults } from './send/results.js';
-import { assertCanDeliver, endOfSend } from './send/watch.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -103,10 +108,11 @@ async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void
 	await assertMeant(cx, options);
 	if (options.list.length > 0) await (await import('./send/recipients.js')).select(cx, options);
 	await readTiming(cx, options);
-	const bodies = ['textFile', 'htmlFile', 'markdownFile', 'contextFile'] as const;
-	const paths = bodies.map((key) => [options[key]?.path ?? '-', flagOf(key)] as const);
-	for (const [path, flag] of [...paths, ...options.attach.map((path) => [path, '--attach'] as const)])
-		if (path !== '-') assertFile(path, flag);
+	for (const key of ['textFile', 'htmlFile', 'markdownFile', 'contextFile'] as const) {
+		const path = options[key]?.path ?? '-';
+		if (path !== '-') assertFile(path, flagOf(key));
+	}
+	for (const path of options.attach) if (path !== '-') assertFile(path, '--attach');
 }
 
 async function assertMeant(cx: CommandContext, options: SendOptions): Promise<void> {
@@ -139,29 +145,21 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 	if (isLook || cx.dryRun) return foresee(cx, prepared, request, options);
 	await warnOfContent(cx, prepared);
 	await uploadAttachments(cx, prepared.files);
-	return accept(cx, request, {
-		...options,
-		print: async (answer) => {
-			if (isMachine(cx.out.format)) await cx.out.document(answer);
-			else if (answer.messages.length > 0 || !isTable(cx.out.format))
-				await cx.out.rows(answer.messages, columns, { all: true });
-		},
-		tell: async ({ messages_created }, { campaign, submission, replayed }) => {
-			if (replayed && options.idempotencyKey !== undefined)
-				await cx.note('already accepted with this --idempotency-key: nothing is sent again');
-			const isTold = messages_created > 0 || options.campaign !== undefined;
-			if (campaign !== null && isTold) await cx.note(`campaign ${campaign}`);
-			if (messages_created > 0 && submission !== null) await warnOfLinks(cx, bulk);
-		},
-	});
+	const sent = await accept(cx, request, options);
+	const { answer, campaign, submission, replayed } = sent;
+	if (isMachine(cx.out.format)) await cx.out.document(answer);
+	else if (answer.messages.length > 0 || !isTable(cx.out.format))
+		await cx.out.rows(answer.messages, columns, { all: true });
+	await sayWhoGetsNone(cx, request, answer);
+	if (replayed && options.idempotencyKey !== undefined)
+		await cx.note('already accepted with this --idempotency-key: nothing is sent again');
+	const isMade = answer.messages_created > 0;
+	if (campaign !== null && (isMade || options.campaign !== undefined)) await cx.note(`campaign ${campaign}`);
+	if (isMade && submission !== null) await warnOfLinks(cx, bulk);
+	return deliverSent(cx, sent, options);
 }
 
-async function foresee(
-	cx: CommandContext,
-	prepared: Prepared,
-	request: SendRequest,
-	options: SendOptions,
-): Promise<ExitCode> {
+async function foresee(cx: CommandContext, prepared: Prepared, request: SendRequest, options: SendOptions) {
 	const { idempotencyKey, bulk } = options;
 	const isLook = wantsPreview(options);
 	const ended = await foreseeSending(cx, request, { files: prepared.files ?? [], idempotencyKey });
@@ -170,13 +168,11 @@ async function foresee(
 	const key = shownKey(options);
 	const to = request.to.find((one) => isShown(key, one));
 	if (to === undefined) throw notAmong(options, 'the --to');
-	const addressee = await addresseeOf(cx, prepared, to);
-	if (isLook) {
-		const counts = { recipients: request.to.length, rejected: 0 };
-		await showPreview(cx, { composed: await compose(cx, prepared, addressee), prepared, counts }, options);
-	} else {
+	const first = { prepared, addressee: await addresseeOf(cx, prepared, to) };
+	if (isLook) await showPreview(cx, first, { recipients: request.to.length, rejected: 0 }, options);
+	else {
 		const sentence = (subject: string) => `send ${subject} to ${request.to.join(', ')}`;
-		await showDryRun(cx, { prepared, addressee, request, sentence, plan: { send: request } });
+		await showDryRun(cx, { ...first, request, sentence, plan: { send: request } });
 	}
 	return ended;
 }

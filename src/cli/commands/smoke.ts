@@ -85,7 +85,7 @@ async function assertAllowedToChange(cx: CommandContext, options: Options): Prom
 			['--from', options.from ?? ''],
 		] as const)
 			if (parseMailbox(text) === null) throw new UsageError(`${flag}: "${text}" is not an address`);
-		const { assertAllowed } = await import('./send/accept.js');
+		const { assertAllowed } = await import('../verbs/allowed.js');
 		assertAllowed(cx, [options.sendTo]);
 	}
 	const changes = options.full || options.cleanupOnly || options.sendTo !== undefined;

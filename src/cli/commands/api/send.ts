@@ -8,7 +8,8 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { cleanJsonLines, cleanLines } from '../../render/clean.js';
-import { assertAllowed, maybeSent } from '../send/accept.js';
+import { assertAllowed } from '../../verbs/allowed.js';
+import { maybeSent } from '../send/delivery.js';
 
 const runTest = /\/run_test\/?(\?|$)/;
 const sendPath = /^\/message\/send\/?(\?|$)/;

@@ -12,17 +12,15 @@ import type { ExitCode } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
 import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
-import { assertConsent } from '../send/begin.js';
-import { assertWaits, campaignAnswer, sendOptions } from '../send/options.js';
-import { type CampaignPlace, campaignPlace } from '../send/place.js';
-import { assertListAllowed, listCampaign, selectionOf } from '../send/recipients.js';
-import { assertStaged, type CampaignRun, type RunOptions, runCampaign } from '../send/release.js';
+import { assertStaged, type CampaignRun, type Recipients, runCampaign } from '../send/campaign.js';
+import { assertCanDeliver, endOfSend } from '../send/delivery.js';
+import { assertWaits, campaignAnswer, type RunOptions, sendOptions } from '../send/options.js';
+import { campaignPlace } from '../send/place.js';
+import { assertListsAllowed, sayListNames, selectionOf, stageLists } from '../send/recipients.js';
 import { assertHonoured } from '../send/request.js';
 import { assertResults } from '../send/results.js';
-import { type Rest, rowCampaign } from '../send/row-audience.js';
-import { openRowsAgain } from '../send/rows.js';
-import { foreseeResume } from '../send/stage.js';
-import { assertCanDeliver, endOfSend } from '../send/watch.js';
+import { openRowsAgain, type Rest, stageRest } from '../send/rows.js';
+import { assertConsent, foreseeResume } from '../send/stage.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './record.js';
 
 export const resume = command({
@@ -75,7 +73,7 @@ export const resume = command({
 		}
 		if (isOfCalls(campaign))
 			throw new UsageError(
-				`the campaign ${campaign.id} was released by a single call: there is nothing to go on with`,
+				`the campaign ${campaign.id} was released by a single call: there is nothing to resume`,
 			);
 		if (campaign.state === 'staged' && !cx.dryRun) {
 			await place.hold(campaign.key);
@@ -83,9 +81,13 @@ export const resume = command({
 		}
 		if (campaign.state === 'canceled') throw new UsageError(`the campaign "${campaign.key}" was canceled`);
 		const rows = restOf(cx, campaign, options.source);
-		const how = { ...options, rate: options.rate ?? (await keptRate(cx, campaign, options)) };
-		const run = { ...(await runOf(cx, { place, campaign, rows, options: how })), begun: 'earlier' as const };
-		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, run.of);
+		const rate = options.rate ?? (await keptRate(cx, campaign, options));
+		const recipients = await recipientsOf(cx, campaign, rows, options.source);
+		const run: CampaignRun = {
+			...{ place, session: campaign, begun: 'earlier', recipients },
+			options: { ...options, rate },
+		};
+		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, recipients.of);
 		await assertCanDeliver(cx, options);
 		await assertResults(options.results, { place, id: campaign.id });
 		if (cx.dryRun) return foresee(cx, { campaign, run, rows });
@@ -147,33 +149,31 @@ function isOverList({ source, list_id, position }: Campaign): boolean {
 	return source === null && list_id !== null && position === 0;
 }
 
-async function runOf(
+async function recipientsOf(
 	cx: CommandContext,
-	{
-		place,
-		campaign,
-		rows,
-		options,
-	}: {
-		place: CampaignPlace;
-		campaign: Campaign;
-		rows: Rest;
-		options: RunOptions & { source: string | undefined };
-	},
-): Promise<Omit<CampaignRun, 'begun'>> {
-	const { id, key: name, list_id, position } = campaign;
-	const isBulk = () => campaign.type === 'BULK';
-	const run = { place, id, name, content: null, isBulk, options };
+	campaign: Campaign,
+	rows: Rest,
+	source: string | undefined,
+): Promise<Recipients> {
+	const { key, list_id, state } = campaign;
 	const subject = campaign.subject ?? '';
+	const shared = { prepared: null, isBulk: campaign.type === 'BULK' };
 	if (list_id !== null && isOverList(campaign)) {
 		const selection = await selectionOf(cx, campaign, list_id);
-		if (campaign.state === 'staged') for (const list of selection.lists) await assertListAllowed(cx, list.id);
-		return listCampaign(cx, { ...run, selection, subject });
+		if (state === 'staged') await assertListsAllowed(cx, selection);
+		const stage: Recipients['stage'] = (place, session) => stageLists(cx, place, session, selection);
+		return { ...shared, of: sayListNames(selection), selection, subject, stage };
 	}
 	const path = campaign.source?.['path'];
-	const of = path === undefined ? `the campaign "${name}"` : basename(path);
-	const { source } = options;
-	return rowCampaign(cx, { ...run, source, position, of, rows, subject: campaign.requests ? null : subject });
+	const of = path === undefined ? `the campaign "${key}"` : basename(path);
+	return {
+		...shared,
+		of,
+		selection: null,
+		subject: campaign.requests ? null : subject,
+		again: source,
+		stage: (place, session) => stageRest(cx, place, session, { of, rows }),
+	};
 }
 
 /** Reads the remaining rows, only from a file with the original content, so that other people get no mail. */
@@ -186,9 +186,12 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 		const rows = await openRowsAgain(cx, file, source);
 		if (rows !== null) return rows;
 		const name = file === '-' ? 'standard input' : file;
-		throw new UsageError(`the campaign "${key}" was begun with another file than ${name}; nothing was sent`, {
-			hint: '--source FILE names what it was begun with',
-		});
+		throw new UsageError(
+			`the campaign "${key}" was started with a different file than ${name}; nothing was sent`,
+			{
+				hint: 'give the original file with --source FILE',
+			},
+		);
 	};
 }
 
@@ -197,10 +200,10 @@ function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' 
 	const rows = counted(position, 'row');
 	const again = [
 		mailctl('campaigns', 'resume', key, '--source', '-'),
-		' goes on with the same from standard input, ',
+		' continues with the same rows from standard input, ',
 	];
 	return new UsageError(
-		`the campaign "${key}" was broken off after ${rows} that came from no file; nothing was sent`,
+		`the campaign "${key}" stopped after ${rows} that did not come from a file; nothing was sent`,
 		{ hint: [...(source === null ? [] : again), mailctl('campaigns', 'cancel', key), ' drops it'] },
 	);
 }

@@ -12,7 +12,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { walk } from '../../verbs/listing.js';
+import { collect, walk } from '../../verbs/listing.js';
 import { findInAllLists } from '../subscribers/walk.js';
 import type { SendOptions } from './options.js';
 
@@ -41,6 +41,11 @@ export function contentOf({ request, template }: Prepared): Content {
 		disable_inline: request.disable_inline ?? false,
 		...(attachments.length > 0 && { attachments }),
 	};
+}
+
+/** The variables of the content, without their defaults. */
+export function namesIn(prepared: Prepared): readonly string[] {
+	return variableNames(usedVariables(contentOf(prepared)));
 }
 
 export function unknownVariables(): UsageError {
@@ -75,18 +80,12 @@ export async function assertVariables(
 	});
 }
 
-async function fieldsWithoutValue(
-	cx: CommandContext,
-	fields: readonly string[],
-	to: readonly string[],
-): Promise<readonly string[]> {
+async function fieldsWithoutValue(cx: CommandContext, fields: readonly string[], to: readonly string[]) {
 	const api = await cx.api();
 	if (fields.length === 0 || (await api.capabilities()).ext.campaigns === undefined) return [];
 	const lacking = new Set<string>();
 	for (const one of to) {
-		const people = [];
-		for await (const person of findInAllLists(api, parseMailbox(one)?.address ?? one, cx.signal))
-			people.push(person);
+		const people = await collect(findInAllLists(api, parseMailbox(one)?.address ?? one, cx.signal));
 		const meta = people.length === 1 ? people[0]?.meta : undefined;
 		for (const name of fields) if ((meta?.[name] ?? null) === null) lacking.add(name);
 	}
@@ -105,15 +104,13 @@ export function openVariables(
 
 /** Null: this token may not read them, or the service does not answer. */
 export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
-	const names: string[] = [];
 	try {
-		const api = await cx.api();
-		for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) names.push(variable);
+		const fields = await collect(walk((await cx.api()).fields, {}, { signal: cx.signal }));
+		return fields.map(({ variable }) => variable);
 	} catch (error) {
 		if (error instanceof ApiError) return null;
 		throw error;
 	}
-	return names;
 }
 
 const saidBy = new WeakMap<CommandContext, Set<string>>();

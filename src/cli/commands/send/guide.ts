@@ -4,16 +4,16 @@ import { parseAddress } from '../../../api/address.js';
 import { NoSenders } from '../../../api/errors.js';
 import { checkOf } from '../../frame/asking.js';
 import { flagOf } from '../../frame/command.js';
-import { type Hint, joinHints, mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
+import { joinHints, mailctl, type OwnCommand, optionWords } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined } from '../../frame/errors.js';
 import { classify, exits } from '../../frame/exit.js';
 import { inputName, isStream } from '../../frame/sources.js';
 import { counted } from '../../render/units.js';
+import { assertAllowed } from '../../verbs/allowed.js';
 import { choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/content.js';
-import { walk } from '../../verbs/listing.js';
-import { assertAllowed } from './accept.js';
+import { collect, walk } from '../../verbs/listing.js';
 import {
 	fieldsOf,
 	isMadeElsewhere,
@@ -23,12 +23,11 @@ import {
 	warnOfMissing,
 	warnOfVariables,
 } from './content.js';
+import { assertCanDeliver } from './delivery.js';
 import { hasBody, type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
-import { addresseeOf, compose, sendTest } from './preview.js';
-import type { Findings } from './report.js';
+import { addresseeOf, compose, type First, sendTest } from './preview.js';
 import { prepare } from './request.js';
-import { audienceOf, type First } from './stage.js';
-import { assertCanDeliver } from './watch.js';
+import { type Survey, sourceOf } from './stage.js';
 
 interface Question {
 	isOpen(options: SendOptions): boolean | Promise<boolean>;
@@ -59,7 +58,7 @@ export async function isTooLittle(options: SendOptions): Promise<boolean> {
 	return false;
 }
 
-/** Asks for what is missing, then sends. A no at the end names the command that has the answers. */
+/** Asks for what is missing, then sends. Who declines at the end gets the command with the answers. */
 export async function guideSend<T>(
 	cx: CommandContext,
 	given: SendOptions,
@@ -78,8 +77,8 @@ export async function guideSend<T>(
 		return done;
 	} catch (error) {
 		if (!(error instanceof Declined)) throw error;
-		const hints: Hint[] = error.hint === null ? [] : [error.hint];
-		const hint = joinHints([...hints, ['continue with: ', commandOf(cx, options, null)]]);
+		const next = ['continue with: ', commandOf(cx, options, null)];
+		const hint = joinHints(error.hint === null ? [next] : [error.hint, next]);
 		throw new Declined({ hint, done: error.done });
 	}
 }
@@ -121,18 +120,15 @@ async function askAudience(cx: CommandContext): Promise<Partial<SendOptions>> {
 /** Takes the only verified sender without a question, and offers a choice of several. */
 export async function askSender(cx: CommandContext): Promise<string> {
 	const { senders } = await cx.api();
-	const known: string[] = [];
-	try {
-		for await (const { from_email } of walk(senders, {}, { signal: cx.signal, limit: 2 }))
-			known.push(from_email);
-	} catch (error) {
-		if (!(error instanceof NoSenders)) throw error;
-	}
+	const known = await collect(walk(senders, {}, { signal: cx.signal, limit: 2 })).catch((error: unknown) => {
+		if (error instanceof NoSenders) return [];
+		throw error;
+	});
 	const [only, other] = known;
 	if (other !== undefined) return cx.search('From:', await choicesOf(cx, 'sender', {}));
 	if (only !== undefined) {
-		await cx.note(`From: ${only}, the only sender`);
-		return only;
+		await cx.note(`From: ${only.from_email}, the only sender`);
+		return only.from_email;
 	}
 	const isAddress = await checkOf('address');
 	return cx.ask('From:', {
@@ -178,31 +174,21 @@ function needed(reason: string) {
 	return async (text: string) => (text.trim() === '' ? reason : null);
 }
 
-/** The recipients before staging, suppressed ones too. `count` null: only staging tells. */
-interface Seen {
-	count: number | null;
-	look: Pick<First, 'prepared' | 'addressee'> | null;
-	findings: Findings | null;
-}
-
 /**
  * Shows the message, and tests it as often as wanted. Returns the number of recipients, null where only staging tells, and the
  * options with what was decided. Throws `Declined`.
  */
-async function decide(
-	cx: CommandContext,
-	given: SendOptions,
-): Promise<{ options: SendOptions; count: number | null }> {
+async function decide(cx: CommandContext, given: SendOptions) {
 	const options = settled(given, cx);
 	const seen = await lookAt(cx, options);
 	await preview(cx, seen, options);
-	const { count, look, findings } = seen;
+	const { recipients: count, first, findings } = seen;
 	const rejected = findings?.rejected ?? 0;
 	const people = count === null ? '' : ` to ${counted(count, 'recipient')}`;
 	const leaves = rejected === 0 || options.skipInvalid ? '' : `, without ${counted(rejected, 'recipient')}`;
 	const steps = [
 		...(count === 0 ? [] : [{ name: `send it${people}${leaves}`, value: 'send' }]),
-		...(look === null ? [] : [{ name: 'send a test message to yourself', value: 'test' }]),
+		...(first === null ? [] : [{ name: 'send a test message to yourself', value: 'test' }]),
 		{ name: 'cancel', value: 'cancel' },
 	];
 	let done = 'nothing was changed';
@@ -210,11 +196,18 @@ async function decide(
 		const step = await cx.choose('What now?', steps);
 		if (step === 'cancel') throw new Declined({ done });
 		if (step === 'send') break;
-		if (look !== null && (await test(cx, look, options))) done = 'only the test message was sent';
+		if (first !== null && (await test(cx, first, options))) done = 'only the test message was sent';
 	}
 	// A campaign asks the same once it is staged.
 	if (options.to.length > 0) await cx.confirm({ kind: 'mild', what: `send it${people}` });
 	return { options: leaves === '' ? given : { ...given, skipInvalid: true }, count };
+}
+
+/** The recipients before staging, suppressed ones too. `recipients` null: only staging tells. */
+interface Seen {
+	recipients: number | null;
+	first: First | null;
+	findings: Survey['findings'] | null;
 }
 
 async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
@@ -222,17 +215,15 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 	if (to !== undefined) {
 		const prepared = await prepare(cx, options);
 		await warnOfVariables(cx, prepared, { strict: options.strictVars ?? options.bulk });
-		const addressee = await addresseeOf(cx, prepared, to);
-		return { count: options.to.length, look: { prepared, addressee }, findings: null };
+		const first = { prepared, addressee: await addresseeOf(cx, prepared, to) };
+		return { recipients: options.to.length, first, findings: null };
 	}
 	// A pipe can be read once, and the campaign reads it.
 	if (options.csv !== undefined && (await isStream(inputName(options.csv))))
-		return { count: null, look: null, findings: null };
-	const audience = await audienceOf(cx, options);
+		return { recipients: null, first: null, findings: null };
+	const audience = await (await sourceOf(cx, options)).open(false);
 	try {
-		await audience.open(false);
-		const { recipients: count, findings, first: look } = await audience.survey('look');
-		return { count, look, findings };
+		return await audience.survey('look');
 	} finally {
 		await audience.close();
 	}
@@ -243,17 +234,17 @@ const mostLines = 40;
 
 async function preview(
 	cx: CommandContext,
-	{ count, look, findings }: Seen,
+	{ recipients, first, findings }: Seen,
 	{ bulk, skipInvalid }: SendOptions,
 ): Promise<void> {
-	await findings?.warn(cx, (count ?? 0) + findings.rejected, skipInvalid);
-	if (count === 0) await cx.warn('nobody would receive it');
-	if (look === null) return;
-	const { prepared, addressee } = look;
+	await findings?.warn(cx, (recipients ?? 0) + findings.rejected, skipInvalid);
+	if (recipients === 0) await cx.warn('nobody would receive it');
+	if (first === null) return;
+	const { prepared, addressee } = first;
 	await warnOfContent(cx, prepared);
 	await warnOfLinks(cx, bulk);
 	if (isOpaque(prepared) || (await isMadeElsewhere(cx))) return;
-	const composed = await compose(cx, prepared, addressee);
+	const composed = await compose(cx, first);
 	const lines = composed.text.trimEnd().split('\n');
 	const more = lines.length > mostLines ? [`… ${lines.length - mostLines} more lines`] : [];
 	const body = [...lines.slice(0, mostLines), ...more].map((line) => `  ${line}`.trimEnd());
@@ -261,11 +252,7 @@ async function preview(
 	await warnOfMissing(cx, composed.missing);
 }
 
-async function test(
-	cx: CommandContext,
-	look: Pick<First, 'prepared' | 'addressee'>,
-	options: SendOptions,
-): Promise<boolean> {
+async function test(cx: CommandContext, first: First, options: SendOptions): Promise<boolean> {
 	const own = parseAddress(options.from ?? '')?.address;
 	const to = await cx.ask('Your address:', {
 		check: await checkOf('address'),
@@ -273,7 +260,7 @@ async function test(
 	});
 	try {
 		assertAllowed(cx, [to]);
-		await sendTest(cx, { ...look, to, options });
+		await sendTest(cx, first, to, options);
 		return true;
 	} catch (error) {
 		if (cx.signal.aborted || error instanceof Declined || !(error instanceof CliError)) throw error;

@@ -5,50 +5,31 @@ import { isMachine } from '../../frame/globals.js';
 import { paced } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 
+/** An option with a name for its value in the help. */
+function valued<K extends 'text' | 'list'>(kind: K, placeholder: string, summary: string) {
+	return { kind, placeholder, summary };
+}
+
 const recipientOptions = {
 	from: { kind: 'text', summary: 'send from a verified sender: "News <news@example.com>"' },
-	to: { kind: 'list', placeholder: 'address', summary: 'send to this address' },
-	list: {
-		kind: 'list',
-		placeholder: 'list',
-		summary: 'send to the active subscribers of this list (ID or name)',
-	},
-	excludeList: {
-		kind: 'list',
-		placeholder: 'list',
-		summary: 'leave out every address in this list, active or not',
-	},
-	where: {
-		kind: 'list',
-		placeholder: 'CONDITION',
-		summary: "send to subscribers who match: 'meta.city=Oslo', 'email~@example.com'",
-	},
-	whereOpened: {
-		kind: 'list',
-		placeholder: 'NAME|UUID',
-		summary: 'send to subscribers who opened this campaign; bots do not count',
-	},
-	whereNotOpened: {
-		kind: 'list',
-		placeholder: 'NAME|UUID',
-		summary: 'send to subscribers who got this campaign and did not open it',
-	},
+	to: valued('list', 'address', 'send to this address'),
+	list: valued('list', 'list', 'send to the active subscribers of this list (ID or name)'),
+	excludeList: valued('list', 'list', 'leave out every address in this list, active or not'),
+	where: valued('list', 'CONDITION', "send to subscribers who match: 'meta.city=Oslo', 'email~@example.com'"),
+	whereOpened: valued('list', 'NAME|UUID', 'send to subscribers who opened this campaign; bots do not count'),
+	whereNotOpened: valued(
+		'list',
+		'NAME|UUID',
+		'send to subscribers who got this campaign and did not open it',
+	),
 	csv: { kind: 'path', summary: 'send one message per row; columns are variables; - reads stdin' },
-	map: {
-		kind: 'list',
-		placeholder: 'COLUMN=NAME',
-		summary: 'map a column to a variable or email; A+B=NAME joins, COLUMN=- drops',
-	},
-	encoding: {
-		kind: 'text',
-		placeholder: 'NAME',
-		summary: 'read the table in this encoding (default: detected)',
-	},
+	map: valued('list', 'COLUMN=NAME', 'map a column to a variable or email; A+B=NAME joins, COLUMN=- drops'),
+	encoding: valued('text', 'NAME', 'read the table in this encoding (default: detected)'),
 	batch: { kind: 'path', summary: 'send each line of JSON as a send request; - reads stdin' },
-	cc: { kind: 'list', placeholder: 'address', summary: 'send a copy to this address' },
-	bcc: { kind: 'list', placeholder: 'address', summary: 'send a hidden copy to this address' },
+	cc: valued('list', 'address', 'send a copy to this address'),
+	bcc: valued('list', 'address', 'send a hidden copy to this address'),
 	ccEach: { kind: 'flag', summary: 'send the copies with the message to every --to' },
-	replyTo: { kind: 'list', placeholder: 'address', summary: 'ask for replies to this address' },
+	replyTo: valued('list', 'address', 'ask for replies to this address'),
 } as const;
 
 const messageOptions = {
@@ -61,21 +42,13 @@ const messageOptions = {
 		kind: 'file',
 		summary: 'make both bodies from Markdown; the first # heading is the subject',
 	},
-	template: {
-		kind: 'text',
-		placeholder: 'UUID|NAME',
-		summary: 'use a template instead of subject and bodies',
-	},
-	attach: {
-		kind: 'list',
-		placeholder: 'FILE',
-		summary: 'attach a file, 20 MiB in all; the HTML shows an image as cid:NAME',
-	},
+	template: valued('text', 'UUID|NAME', 'use a template instead of subject and bodies'),
+	attach: valued('list', 'FILE', 'attach a file, 20 MiB in all; the HTML shows an image as cid:NAME'),
 	context: { kind: 'pairs', summary: 'set a variable' },
 	contextFile: { kind: 'file', summary: 'read variables from a JSON object' },
 	strictVars: { kind: 'tri', summary: 'refuse variables without a value (default for bulk and campaigns)' },
 	disableInline: { kind: 'flag', summary: 'do not inline CSS' },
-	header: { kind: 'list', placeholder: "'NAME: VALUE'", summary: 'add a header' },
+	header: valued('list', "'NAME: VALUE'", 'add a header'),
 	tag: { kind: 'text', summary: 'tag the messages, to find them later' },
 	bulk: { kind: 'flag', summary: 'send bulk mail, with unsubscribe links (default for --list)' },
 	transactional: { kind: 'flag', summary: 'send to a --list without unsubscribe links' },
@@ -83,31 +56,21 @@ const messageOptions = {
 } as const;
 
 const campaignOptions = {
-	campaign: {
-		kind: 'text',
-		placeholder: 'NAME|UUID',
-		summary: 'name the campaign, or continue or join the one with this name',
-	},
+	campaign: valued('text', 'NAME|UUID', 'name the campaign, or continue or join the one with this name'),
 	again: { kind: 'flag', summary: 'send the same mail to the same recipients again within 24 hours' },
-	at: { kind: 'text', placeholder: 'TIME', summary: 'start at a time: "2026-12-01 09:00", "tomorrow 9:00"' },
+	at: valued('text', 'TIME', 'start at a time: "2026-12-01 09:00", "tomorrow 9:00"'),
 	in: { kind: 'duration', summary: 'start after this delay' },
-	window: { kind: 'text', placeholder: 'HH:MM-HH:MM', summary: 'send only during these hours of each day' },
-	idempotencyKey: { kind: 'text', placeholder: 'KEY', summary: 'send once for this key within 24 hours' },
+	window: valued('text', 'HH:MM-HH:MM', 'send only during these hours of each day'),
+	idempotencyKey: valued('text', 'KEY', 'send once for this key within 24 hours'),
 } as const;
 
+const previews = ['text', 'html', 'browser'] as const;
+
 const checkOptions = {
-	preview: {
-		kind: 'choice',
-		choices: ['text', 'html', 'browser'],
-		summary: 'show the finished message and send nothing',
-	},
-	previewAs: {
-		kind: 'text',
-		placeholder: 'address',
-		summary: 'preview the message to this recipient instead of the first',
-	},
+	preview: { kind: 'choice', choices: previews, summary: 'show the finished message and send nothing' },
+	previewAs: valued('text', 'address', 'preview the message to this recipient instead of the first'),
 	eml: { kind: 'path', summary: 'write the finished message and send nothing; - is stdout' },
-	testTo: { kind: 'text', placeholder: 'address', summary: 'send the first message to this address only' },
+	testTo: valued('text', 'address', 'send the first message to this address only'),
 	sample: { kind: 'integer', min: 0, summary: 'show this many recipients before asking (default: 3)' },
 	expectCount: {
 		kind: 'integer',
@@ -119,11 +82,7 @@ const checkOptions = {
 } as const;
 
 const deliveryOptions = {
-	rate: {
-		kind: 'text',
-		placeholder: 'N/s',
-		summary: 'limit the messages, such as 10/s, 600/m or 100/h, for all processes',
-	},
+	rate: valued('text', 'N/s', 'limit the messages, such as 10/s, 600/m or 100/h, for all processes'),
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'use this many connections (default: 5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (default)' },
 	waitTimeout: { kind: 'duration', summary: 'stop waiting after this time without progress (default: 10m)' },
@@ -153,6 +112,10 @@ export const campaignAnswer = answer(
 
 export type SendOptions = OptionValues<typeof sendOptions>;
 
+/** The options that concern an open campaign; `campaigns resume` has them too. */
+export type RunOptions = OptionValues<typeof deliveryOptions> &
+	Pick<SendOptions, 'expectCount' | 'maxRecipients' | 'skipInvalid' | 'sample'>;
+
 /** The options with their defaults for `bulk` and `preview`: mail to a list is bulk mail (api-decisions 24). */
 export function settled(options: SendOptions, { dryRun }: { dryRun: boolean }): SendOptions {
 	const { bulk, transactional, list, preview, previewAs, eml, testTo } = options;
@@ -180,14 +143,13 @@ type Rules = readonly (readonly [keys: readonly Key[], others: readonly Key[]])[
 const bodies = ['text', 'textFile', 'html', 'htmlFile', 'markdownFile'] as const satisfies readonly Key[];
 
 const exclusive: Rules = [
-	[['to'], ['list', 'csv', 'batch']],
-	[['list'], ['csv', 'batch']],
-	[['csv'], ['batch']],
 	[
-		['cc', 'bcc', 'idempotencyKey'],
+		['to', 'cc', 'bcc', 'idempotencyKey'],
 		['list', 'csv', 'batch'],
 	],
-	// The requests of a batch say everything themselves.
+	[['list'], ['csv', 'batch']],
+	[['csv'], ['batch']],
+	// Each request of a batch has its own content.
 	[
 		['from', 'subject', 'template', 'context', 'contextFile', 'header', 'tag', 'replyTo', ...bodies],
 		['batch'],
@@ -220,11 +182,8 @@ export function assertOptions({ askedFormat }: CommandContext, options: SendOpti
 	for (const [keys, others] of dependent) {
 		const one = given(keys);
 		if (one === undefined || given(others) !== undefined) continue;
-		const flags = others
-			.map(flagOf)
-			.join(', ')
-			.replace(/, ([^,]*)$/, ' or $1');
-		throw new UsageError(`${flagOf(one)} needs ${flags}`);
+		const flags = others.map(flagOf).join(', ');
+		throw new UsageError(`${flagOf(one)} needs ${flags.replace(/, ([^,]*)$/, ' or $1')}`);
 	}
 	const { to, cc, bcc, ccEach, eml, preview } = options;
 	if (cc.length + bcc.length > 0 && to.length > 1 && !ccEach)
@@ -257,9 +216,7 @@ function isGiven(value: SendOptions[Key]): boolean {
 	return value !== undefined && value !== false;
 }
 
-export function assertWaits(
-	options: Pick<SendOptions, 'wait' | 'waitTimeout' | 'rate' | 'connections'>,
-): void {
+export function assertWaits(options: RunOptions): void {
 	paced(options.rate);
 	if (options.wait !== false) return;
 	for (const key of ['waitTimeout', 'rate', 'connections'] as const)

@@ -17,14 +17,14 @@ import { CliError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
 import { paced } from '../../frame/values.js';
 import { counted } from '../../render/units.js';
-import type { RunOptions } from './release.js';
+import { defaultWaitMs, deliverNow } from './delivery.js';
+import type { RunOptions } from './options.js';
 import { eachResult } from './results.js';
-import { defaultWaitMs, deliverNow } from './watch.js';
 
 export interface CampaignPlace {
 	/** A database of this machine: the service has no campaigns, and does not tell the outcome of a message. */
 	isForeign: boolean;
-	/** Opened by the campaign's name; rows are staged, then released in one stroke. */
+	/** `open` holds the campaign; rows are staged, then released in one stroke. */
 	campaigns: Campaigns;
 	/**
 	 * Lets this process alone stage the campaign, until the release or the end of the command. Throws `JobError` where
@@ -49,30 +49,40 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 	if (campaigns === undefined) return foreignPlace(cx);
 	const { jobFiles } = await import('../../../jobs/job-files.js');
 	const files = jobFiles(cx.paths.jobs, deploymentOf(target));
-	let lock: FileLock | null = null;
+	const locks = new Map<string, FileLock | null>();
 	const letGo = async () => {
-		const had = lock;
-		lock = null;
-		await had?.release();
+		const held = [...locks.values()];
+		locks.clear();
+		for (const lock of held) await lock?.release();
+	};
+	cx.atEnd(letGo);
+	const hold = async (key: string) => {
+		if (locks.has(key)) return;
+		locks.set(key, await unlessRefused(files.hold(key, `the campaign "${key}"`)));
+		if (target.kind !== 'remote') return;
+		await unlessRefused(assertNotHere(cx, files.database, key));
+		await unlessRefused(files.leaveToDeployment(key));
 	};
 	return {
 		isForeign: false,
 		campaigns: {
 			...campaigns,
+			open: async (key, spec, call) => {
+				if (key !== null) await hold(key);
+				const session = await campaigns.open(key, spec, call);
+				await hold(session.key).catch(async (error: unknown) => {
+					if (key === null) await campaigns.cancel(session.id, { forget: true });
+					throw error;
+				});
+				return session;
+			},
 			release: async (id, expected, call) => {
 				await campaigns.release(id, expected, call);
 				await letGo();
 			},
 		},
-		hold: async (campaign) => {
-			lock = await unlessRefused(files.hold(campaign, `the campaign "${campaign}"`));
-			cx.atEnd(letGo);
-			if (target.kind !== 'remote') return;
-			await unlessRefused(assertNotHere(cx, files.database, campaign));
-			await unlessRefused(files.leaveToDeployment(campaign));
-		},
-		deliver: (id, total, options) =>
-			deliverNow(cx, { campaign: id }, total, { ...options, rate: paced(options.rate).rate }),
+		hold,
+		deliver: (id, total, options) => deliverNow(cx, { scope: { campaign: id }, total, options }),
 	};
 }
 
@@ -86,18 +96,25 @@ function deploymentOf(target: Connection['target']): string {
 /** Throws `JobError` `other_road` where the database of this machine has the campaign. */
 async function assertNotHere(cx: CommandContext, database: string, key: string): Promise<void> {
 	if (isMissingFile(database)) return;
-	const [{ openForeignCampaigns }, { keptHere }] = await Promise.all([
-		import('../../connect/foreign-campaigns.js'),
-		import('../../../jobs/job-files.js'),
-	]);
-	const { api, target } = await cx.connection();
-	const options = { folder: cx.paths.jobs, deployment: deploymentOf(target), clock: cx.clock };
-	const campaigns = openForeignCampaigns(api, options);
+	const { keptHere } = await import('../../../jobs/job-files.js');
+	const campaigns = await openForeign(cx);
 	try {
 		if (await campaigns.has(key)) throw keptHere(key, database);
 	} finally {
 		await campaigns.close();
 	}
+}
+
+async function openForeign(cx: CommandContext): Promise<ForeignCampaigns> {
+	const { api, target } = await cx.connection();
+	const { openForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
+	const deployment = deploymentOf(target);
+	return openForeignCampaigns(api, {
+		folder: cx.paths.jobs,
+		deployment,
+		clock: cx.clock,
+		isTrial: cx.dryRun,
+	});
 }
 
 /** A container may have no writable home, which must not stop a campaign. */
@@ -108,35 +125,27 @@ async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	});
 }
 
-/** Requests at a time unless `--connections` says otherwise. */
-const defaultConnections = 8;
-
 async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
-	const { api, target } = await cx.connection();
-	const { openForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
-	const campaigns = openForeignCampaigns(api, {
-		folder: cx.paths.jobs,
-		deployment: deploymentOf(target),
-		clock: cx.clock,
-		isTrial: cx.dryRun,
-	});
+	const campaigns = await openForeign(cx);
 	cx.atEnd(() => campaigns.close());
 	return {
 		isForeign: true,
 		campaigns,
 		// Each change of a campaign holds it.
 		hold: async () => undefined,
-		deliver: (id, total, options) => deliver(cx, campaigns, id, total, options),
+		deliver: (id, total, options) => deliver(cx, campaigns, { id, total, options }),
 	};
 }
+
+/** Requests at a time unless `--connections` says otherwise. */
+const defaultConnections = 8;
 
 async function deliver(
 	cx: CommandContext,
 	campaigns: ForeignCampaigns,
-	id: string,
-	total: number,
-	{ connections = defaultConnections, rate, retryUnknown, waitTimeout = defaultWaitMs }: RunOptions,
+	{ id, total, options }: { id: Uuid; total: number; options: RunOptions },
 ): Promise<DeliverySummary> {
+	const { connections = defaultConnections, rate, retryUnknown, waitTimeout = defaultWaitMs } = options;
 	const progress = cx.progress('sending', total);
 	const stall = new AbortController();
 	const timer = setTimeout(() => stall.abort(new Error('no progress')), waitTimeout);
@@ -158,14 +167,14 @@ async function deliver(
 		clearTimeout(timer);
 		progress.stop();
 	}
-	return conclude(cx, delivered, { campaigns, id, isStalled: stall.signal.aborted });
+	return conclude(cx, campaigns, { ...delivered, id, isStalled: stall.signal.aborted });
 }
 
 /** Throws what ended it early. Exit 13 wins, because it says what must not be repeated. */
 async function conclude(
 	cx: CommandContext,
-	{ counts, error }: ForeignDelivered,
-	{ campaigns, id, isStalled }: { campaigns: ForeignCampaigns; id: string; isStalled: boolean },
+	campaigns: ForeignCampaigns,
+	{ id, counts, error, isStalled }: ForeignDelivered & { id: Uuid; isStalled: boolean },
 ): Promise<DeliverySummary> {
 	const { accepted, suppressed, failed, uncertain, waiting } = counts;
 	const { key } = await campaigns.status(id);
@@ -175,7 +184,11 @@ async function conclude(
 			`${counted(uncertain, 'message')} may or may not have been sent: the service did not answer`,
 			['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends them again'],
 		);
-	if (failed > 0) await sayWhyFailed(cx, campaigns, { id, key, failed });
+	if (failed > 0)
+		await cx.warn(
+			`the service refused ${counted(failed, 'message')}: ${await firstRefusal(cx, campaigns, id)}`,
+			mailctl('campaigns', 'results', key, '--save', 'FILE'),
+		);
 	const accepting = `the service accepted ${counted(accepted, 'message')}`;
 	if (error === null) {
 		await cx.note(`${accepting}; it does not report their delivery`);
@@ -192,16 +205,8 @@ async function conclude(
 	throw hinted(error, [hint]);
 }
 
-async function sayWhyFailed(
-	cx: CommandContext,
-	campaigns: ForeignCampaigns,
-	{ id, key, failed }: { id: string; key: string; failed: number },
-): Promise<void> {
-	for await (const { state, text, code } of eachResult(cx, campaigns, id)) {
-		if (state !== 'failed') continue;
-		const reason = text ?? code ?? 'it gave no reason';
-		const results = mailctl('campaigns', 'results', key, '--save', 'FILE');
-		await cx.warn(`the service refused ${counted(failed, 'message')}: ${reason}`, results);
-		return;
-	}
+async function firstRefusal(cx: CommandContext, campaigns: ForeignCampaigns, id: Uuid): Promise<string> {
+	for await (const { state, text, code } of eachResult(cx, campaigns, id))
+		if (state === 'failed') return text ?? code ?? 'it gave no reason';
+	return 'it gave no reason';
 }

@@ -1,14 +1,18 @@
-import { stat } from 'node:fs/promises';
+/** A message before it is sent: composed for one recipient, shown, or sent to somebody else as a test. */
+
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type EmailKey, emailKey, parseAddress, parseMailbox } from '../../../api/address.js';
 import type { AttachedFile } from '../../../api/attachments.js';
-import { isForbidden } from '../../../api/errors.js';
-import type { SendRequest } from '../../../api/inputs.js';
-import { builtInVariables } from '../../../api/inputs.js';
+import { isForbidden, systemReason } from '../../../api/errors.js';
+import { builtInVariables, type SendRequest } from '../../../api/inputs.js';
+import { escapeHtml } from '../../../api/quote.js';
 import type { Subscriber } from '../../../api/records.js';
-import { usedVariables, variableNames } from '../../../api/variables.js';
+import { withImages } from '../../../content/attachments.js';
 import type { ComposedMessage } from '../../frame/connection.js';
-import type { CommandContext } from '../../frame/context.js';
-import { type Foreseen, unchecked } from '../../frame/context.js';
+import { type CommandContext, type Foreseen, unchecked } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { isMachine, isTable } from '../../frame/globals.js';
@@ -17,22 +21,37 @@ import { answer } from '../../render/columns.js';
 import { attachmentLines } from '../../render/units.js';
 import { noAddress } from '../../verbs/address-faults.js';
 import { findInAllLists } from '../subscribers/walk.js';
-import { accept, foreseeSending } from './accept.js';
-import { uploadAttachments } from './attach.js';
 import {
 	contentOf,
 	findingsIn,
 	isMadeElsewhere,
 	isNews,
 	isOpaque,
+	namesIn,
 	type Prepared,
 	warnOfMissing,
 } from './content.js';
+import { accept, deliverSent, foreseeSending, sayWhoGetsNone } from './delivery.js';
 import type { SendOptions } from './options.js';
+import { uploadAttachments } from './request.js';
 
 export const previewAnswer = answer(
 	...['from', 'subject', 'text', 'html', 'attachments', 'missing', 'findings', 'eml'],
 );
+
+/** `values`: the variables of the person; the context of the request wins over them. */
+export interface Addressee {
+	to: string;
+	values: Readonly<Record<string, string>>;
+}
+
+/** The message to one recipient. */
+export interface First {
+	prepared: Prepared;
+	addressee: Addressee;
+	/** The request as it is, if it came whole. */
+	request?: SendRequest;
+}
 
 /** The address of `--preview-as`. Null: the message of the first recipient is shown. Throws `UsageError`. */
 export function shownKey({ previewAs }: Pick<SendOptions, 'previewAs'>): EmailKey | null {
@@ -50,34 +69,24 @@ export function notAmong({ previewAs = '' }: Pick<SendOptions, 'previewAs'>, whe
 	return new CliError('not_found', exits.notFound, `--preview-as: ${previewAs} is not among ${where}`);
 }
 
-export async function compose(
-	cx: CommandContext,
-	prepared: Prepared,
-	{ to, values }: Addressee,
-): Promise<ComposedMessage> {
+export async function compose(cx: CommandContext, { prepared, addressee }: First): Promise<ComposedMessage> {
 	const { request } = prepared;
 	if (isOpaque(prepared))
 		throw new UsageError('the message cannot be shown: this service does not show its templates');
 	const connection = await cx.connection();
 	const composed = await connection.compose({
 		from: typeof request.from === 'string' ? request.from : (request.from[0] ?? ''),
-		to,
+		to: addressee.to,
 		...contentOf(prepared),
 		bulk: request.type === 'BULK',
 		reply_to: request.reply_to ?? [],
 		cc: request.cc ?? [],
 		headers: request.headers ?? {},
-		variables: { email: to, ...values, ...request.context },
+		variables: { email: addressee.to, ...addressee.values, ...request.context },
 		...(prepared.files !== undefined && { files: prepared.files }),
 	});
 	for (const warning of composed.warnings) if (isNews(cx, warning)) await cx.warn(warning);
 	return composed;
-}
-
-/** `values`: the variables of the person; the context of the request wins over them. */
-export interface Addressee {
-	to: string;
-	values: Readonly<Record<string, string>>;
 }
 
 export function asSubscriber({ email, name, meta }: Subscriber, email_reason: string): Addressee {
@@ -114,31 +123,26 @@ export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: 
 function usesPerson(prepared: Prepared): boolean {
 	const known = builtInVariables.filter((name) => name !== 'name' && name !== 'email_reason');
 	const given = new Set<string>([...known, ...Object.keys(prepared.request.context ?? {})]);
-	return variableNames(usedVariables(contentOf(prepared))).some((name) => !given.has(name));
+	return namesIn(prepared).some((name) => !given.has(name));
 }
 
-interface Shown {
-	prepared: Prepared;
-	addressee: Addressee;
-	request?: SendRequest;
+interface DryRun extends First {
 	sentence: (subject: string) => string;
 	plan: Foreseen;
 }
 
 /** Another service makes the message itself, so the request is shown instead. */
-export async function showDryRun(
-	cx: CommandContext,
-	{ prepared, addressee, request, sentence, plan }: Shown,
-): Promise<void> {
+export async function showDryRun(cx: CommandContext, { sentence, plan, ...first }: DryRun): Promise<void> {
+	const { prepared } = first;
 	const { template_unique_id, subject } = prepared.request;
 	if (isOpaque(prepared)) return cx.wouldDo(sentence(`template ${template_unique_id}`), plan);
 	if (await isMadeElsewhere(cx)) {
-		const send = request ?? requestFor(prepared, addressee);
+		const send = first.request ?? requestFor(first);
 		await cx.wouldDo(`${sentence(`"${subject}"`)} with this request`, { ...plan, send });
 		if (isTable(cx.out.format)) await cx.out.raw(`${cleanLines(JSON.stringify(send, null, 2))}\n`);
 		return;
 	}
-	const composed = await compose(cx, prepared, addressee);
+	const composed = await compose(cx, first);
 	await sayOpenParts(cx, composed);
 	const message = composed.withoutFiles.toString('latin1');
 	const attachments = filesOf(composed);
@@ -151,11 +155,11 @@ export async function showDryRun(
 }
 
 /** The request of one recipient of a campaign, with the variables that its content uses. */
-function requestFor({ request, template }: Prepared, { to, values }: Addressee): SendRequest {
-	const { context: shared, ...rest } = request;
-	const used = variableNames(usedVariables(contentOf({ request, template })));
-	const all = { email: to, ...values, ...shared };
-	const context = Object.fromEntries(Object.entries(all).filter(([name]) => used.includes(name)));
+function requestFor({ prepared, addressee: { to, values } }: First): SendRequest {
+	const { context: shared, ...rest } = prepared.request;
+	const used = namesIn(prepared);
+	const all = Object.entries({ email: to, ...values, ...shared });
+	const context = Object.fromEntries(all.filter(([name]) => used.includes(name)));
 	return { ...rest, to: [to], ...(Object.keys(context).length > 0 && { context }) };
 }
 
@@ -173,17 +177,13 @@ async function sayOpenParts(cx: CommandContext, { missing, standsIn }: ComposedM
 	if (standsIn !== null) await cx.note(standsIn);
 }
 
-interface Preview {
-	composed: ComposedMessage;
-	prepared: Prepared;
-	counts: { recipients: number | null; rejected: number | null };
-}
-
 export async function showPreview(
 	cx: CommandContext,
-	{ composed, prepared, counts }: Preview,
+	first: First,
+	counts: { recipients: number | null; rejected: number | null },
 	{ preview, eml }: Pick<SendOptions, 'preview' | 'eml'>,
 ): Promise<void> {
+	const composed = await compose(cx, first);
 	const { from, to, subject, text, html, missing } = composed;
 	if (preview === 'html' && html === null)
 		throw new UsageError('--preview html: the message has no HTML; use --preview text');
@@ -200,14 +200,13 @@ export async function showPreview(
 			...{ from, to, subject, text, html },
 			attachments: filesOf(composed),
 			missing,
-			findings: await findingsIn(cx, prepared),
+			findings: await findingsIn(cx, first.prepared),
 			...counts,
 			...(eml !== undefined && { eml }),
 		});
 	if (preview === undefined) return;
 	await cx.note([`From: ${from}`, `To: ${to}`, `Subject: ${subject}`, ...(isTTY ? [''] : [])]);
 	if (preview === 'browser') {
-		const { openInBrowser } = await import('./browser.js');
 		const page = await openInBrowser(cx, composed);
 		const how = page.opened ? 'opened in a browser' : 'no browser found; open this file';
 		return cx.out.document(page, `${how}: ${page.file}`);
@@ -232,18 +231,14 @@ async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promis
 	await cx.note(`wrote ${path}`);
 }
 
-interface TestMessage {
-	prepared: Prepared;
-	addressee: Addressee;
-	to: string;
-	options: SendOptions;
-}
-
-/** Sends the message of `addressee` to another address, as transactional mail. */
+/** Sends the message of `first` to another address, as transactional mail. */
 export async function sendTest(
 	cx: CommandContext,
-	{ prepared, addressee, to, options }: TestMessage,
+	first: First,
+	to: string,
+	options: SendOptions,
 ): Promise<ExitCode> {
+	const { prepared, addressee } = first;
 	const { cc, bcc, ...shared } = prepared.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
 	// The service refuses a blank value, which is what an unknown person has anyway.
@@ -258,21 +253,107 @@ export async function sendTest(
 		await showDryRun(cx, { ...shown, sentence, plan: { send: request } });
 		return ended;
 	}
-	const said = what(await subjectOf(cx, prepared, addressee));
+	const said = what(await subjectOf(cx, first));
 	await uploadAttachments(cx, prepared.files);
-	const { wait, waitTimeout, connections } = options;
-	return accept(cx, request, {
-		...{ wait, waitTimeout, connections, isTest: true },
-		print: async (answer) => {
-			if (!isTable(cx.out.format)) await cx.note(said);
-			await cx.out.document(answer, [said, ...answer.messages.map(({ id }) => `message ${id}`)].join(': '));
-		},
-	});
+	const sent = await accept(cx, request, { isTest: true });
+	if (!isTable(cx.out.format)) await cx.note(said);
+	const ids = sent.answer.messages.map(({ id }) => `message ${id}`);
+	await cx.out.document(sent.answer, [said, ...ids].join(': '));
+	await sayWhoGetsNone(cx, request, sent.answer);
+	// The rate and the results are those of the campaign.
+	return deliverSent(cx, sent, { ...options, rate: undefined, results: undefined });
 }
 
-async function subjectOf(cx: CommandContext, prepared: Prepared, addressee: Addressee): Promise<string> {
+async function subjectOf(cx: CommandContext, first: First): Promise<string> {
+	const { prepared } = first;
 	if (isOpaque(prepared)) return `template ${prepared.request.template_unique_id}`;
-	const composed = await compose(cx, prepared, addressee);
+	const composed = await compose(cx, first);
 	await warnOfMissing(cx, composed.missing);
 	return `"${composed.subject}"`;
+}
+
+/** Writes a private page (0600) and opens it. The page stays, because a browser reads it later. */
+async function openInBrowser(
+	cx: CommandContext,
+	composed: ComposedMessage,
+): Promise<{ file: string; opened: boolean }> {
+	const file = await writePage(composed, cx.io.env['TMPDIR'] || tmpdir());
+	const opener = openerOf(cx.io.env, process.platform);
+	return { file, opened: opener !== null && (await start(opener, file)) };
+}
+
+async function writePage(composed: ComposedMessage, where: string): Promise<string> {
+	let folder: string | null = null;
+	try {
+		folder = await mkdtemp(join(where, 'mailctl-preview-'));
+		const file = join(folder, 'message.html');
+		await writeFile(file, pageOf(composed), { flag: 'wx', mode: 0o600 });
+		return file;
+	} catch (cause) {
+		if (folder !== null) await rm(folder, { recursive: true, force: true });
+		throw new CliError('disk', 74, `--preview browser: the page cannot be written: ${systemReason(cause)}`, {
+			cause,
+		});
+	}
+}
+
+/** The HTML is in a frame without scripts, forms and an origin, because a template may come from a stranger's server. */
+export function pageOf({
+	subject,
+	html: written,
+	text,
+	files = [],
+}: Pick<ComposedMessage, 'subject' | 'html' | 'text' | 'files'>): string {
+	const html = written === null ? null : withImages(written, files);
+	const lines = attachmentLines(files.map((file) => ({ ...file, size: file.bytes.length })));
+	const list = lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('');
+	const body =
+		html === null
+			? `<pre>${escapeHtml(text)}</pre>`
+			: `<iframe title="${escapeHtml(subject)}" sandbox="allow-popups allow-popups-to-escape-sandbox" srcdoc="${escapeHtml(html)}"></iframe>`;
+	return `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark">
+<title>${escapeHtml(subject)}</title>
+<style>
+html, body { height: 100%; margin: 0 }
+body { display: flex; flex-direction: column; font: 16px/1.4 system-ui, sans-serif }
+h1 { margin: 0; padding: .6em 1em; font-size: 1.1em; border-bottom: 1px solid #8888; overflow-wrap: anywhere }
+ul { margin: 0; padding: .6em 1em; font-size: .9em; list-style: none; border-bottom: 1px solid #8888; overflow-wrap: anywhere }
+iframe { flex: 1; width: 100%; border: 0 }
+pre { margin: 0; padding: 1em; white-space: pre-wrap; overflow-wrap: anywhere }
+</style>
+<h1>${escapeHtml(subject)}</h1>${list === '' ? '' : `\n<ul>${list}</ul>`}
+${body}
+</html>
+`;
+}
+
+/** The command that opens a page. Null without a display and over SSH, unless `$BROWSER` names one. */
+export function openerOf(
+	env: Readonly<Record<string, string | undefined>>,
+	platform: NodeJS.Platform,
+): readonly string[] | null {
+	const chosen = env['BROWSER']?.split(':')[0]?.trim().split(/\s+/) ?? [];
+	if (chosen.length > 0 && chosen[0] !== '') return chosen;
+	if (env['SSH_CONNECTION'] !== undefined || env['SSH_TTY'] !== undefined) return null;
+	if (platform === 'darwin') return ['open'];
+	const hasDisplay = (env['DISPLAY'] ?? '') !== '' || (env['WAYLAND_DISPLAY'] ?? '') !== '';
+	return hasDisplay ? ['xdg-open'] : null;
+}
+
+/** The program outlives this command. False: it could not be started. */
+function start([command = '', ...words]: readonly string[], file: string): Promise<boolean> {
+	const named = words.some((word) => word.includes('%s'));
+	const args = named ? words.map((word) => word.replaceAll('%s', file)) : [...words, file];
+	return new Promise((resolve) => {
+		const child = spawn(command, args, { detached: true, stdio: 'ignore' });
+		child.once('error', () => resolve(false));
+		child.once('spawn', () => {
+			child.unref();
+			resolve(true);
+		});
+	});
 }

@@ -1,3 +1,5 @@
+/** The subscribers of lists as the recipients of a campaign. */
+
 import type {
 	Campaign,
 	CampaignSession,
@@ -6,26 +8,25 @@ import type {
 	ListCounts,
 	Audience as Narrowing,
 } from '../../../api/campaigns.js';
-import { need, type Reject } from '../../../api/capabilities.js';
+import { need } from '../../../api/capabilities.js';
 import { iterateSlices } from '../../../api/pages.js';
 import type { List, Subscriber } from '../../../api/records.js';
 import { flagOf } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { assertAllowed, isLimited } from '../../verbs/allowed.js';
 import { readConditions } from '../../verbs/conditions.js';
 import { walk } from '../../verbs/listing.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/record.js';
 import { subscribersByKey } from '../subscribers/walk.js';
-import { assertAllowed, isLimited } from './accept.js';
 import { contentOf, isOpaque, openVariables, type Prepared, warnOfVariables } from './content.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { asSubscriber, isShown, shownKey } from './preview.js';
-import type { CampaignRun } from './release.js';
 import { Findings, reasonsOf, sayCounts } from './report.js';
 import { prepare, specOf } from './request.js';
-import type { Audience, Depth, First, Survey } from './stage.js';
+import type { Audience, Checked, Depth, Source, Survey } from './stage.js';
 
 type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
 
@@ -35,12 +36,7 @@ export interface Selection<L extends RunList = RunList> {
 	names: LeftOutNames;
 }
 
-type SelectionOptions = Pick<
-	SendOptions,
-	'list' | 'excludeList' | 'where' | 'whereOpened' | 'whereNotOpened'
->;
-
-export async function select(cx: CommandContext, options: SelectionOptions): Promise<Selection<List>> {
+export async function select(cx: CommandContext, options: SendOptions): Promise<Selection<List>> {
 	const { list, excludeList, where, whereOpened, whereNotOpened } = options;
 	const api = await cx.api();
 	const narrowing = ['excludeList', 'where', 'whereOpened', 'whereNotOpened'] as const;
@@ -107,53 +103,108 @@ export async function selectionOf(cx: CommandContext, campaign: Campaign, first:
 	};
 }
 
-export async function listAudience(cx: CommandContext, options: SendOptions): Promise<Audience> {
+export function sayListNames({ lists }: Selection): string {
+	const names = lists.map(({ id, name }) => `${id} "${name}"`);
+	return `${lists.length === 1 ? 'list' : 'lists'} ${names.join(', ')}`;
+}
+
+export async function assertListsAllowed(cx: CommandContext, { lists }: Selection): Promise<void> {
+	if (!isLimited(cx)) return;
+	for (const { id } of lists) {
+		const people = await subscribersByKey(await cx.api(), id);
+		for await (const { email } of walk(people, { is_active: true }, { signal: cx.signal }))
+			assertAllowed(cx, [email]);
+	}
+}
+
+/** A call stages for about so long: a person sees progress, and proxies and `--timeout` wait for no million. */
+const longestPartMs = 1_000;
+
+/** Calls until each list was read to its end. The last answer of a list has the first rejects of all its parts. */
+export async function stageLists(
+	cx: CommandContext,
+	{ campaigns }: CampaignPlace,
+	{ id }: CampaignSession,
+	{ lists }: Selection,
+): Promise<readonly string[]> {
+	const forMs = Math.min(longestPartMs, Math.floor(cx.settings.timeoutMs.value / 4));
+	const errors: string[] = [];
+	for (const list of lists) {
+		const progress = cx.progress('staging', list.overall_subscribers_count ?? null);
+		try {
+			for (let read = 0, isPartial = true; isPartial; ) {
+				const ack = await campaigns.addList(id, list.id, { signal: cx.signal, forMs });
+				isPartial = ack.is_partial === true;
+				read += readIn(ack.counts);
+				if (isPartial) progress.update(read, '');
+				else errors.push(...ack.rejects.map(({ error }) => error));
+			}
+		} finally {
+			progress.stop();
+		}
+	}
+	return errors;
+}
+
+function readIn({ staged, suppressed, rejected, left_out = 0 }: Omit<ListCounts, 'list_id' | 'reasons'>) {
+	return staged + suppressed + rejected + left_out;
+}
+
+export async function listSource(cx: CommandContext, options: SendOptions): Promise<Source> {
 	const selection = await select(cx, options);
 	const prepared = await prepare(cx, options);
 	await warnOfVariables(cx, prepared, { strict: options.strictVars ?? true });
-	return new ListAudience(cx, options, selection, prepared);
+	return {
+		of: sayListNames(selection),
+		open: async () => {
+			await assertListsAllowed(cx, selection);
+			return new ListAudience(cx, options, selection, prepared);
+		},
+	};
 }
 
 class ListAudience implements Audience {
 	readonly of: string;
+	readonly selection: Selection<List>;
 	readonly prepared: Prepared;
+	readonly subject: string;
 	readonly files: Audience['files'];
+	readonly isBulk: boolean;
 	/** Includes the list, so that a campaign's name cannot continue with another list. */
 	readonly spec: CampaignSpec;
 	readonly #cx: CommandContext;
 	readonly #options: SendOptions;
-	readonly #selection: Selection<List>;
 	/** Subscribers may lack a value. */
 	readonly #isChecked: boolean;
 
 	constructor(cx: CommandContext, options: SendOptions, selection: Selection<List>, prepared: Prepared) {
-		const isStrict = options.strictVars ?? true;
+		const strict_vars = options.strictVars ?? true;
+		const content = contentOf(prepared);
+		const open = openVariables(content, prepared.request.context ?? {});
+		const list_id = selection.lists[0].id;
+		this.of = sayListNames(selection);
+		this.selection = selection;
+		this.prepared = prepared;
+		this.subject = content.subject;
+		this.files = prepared.files ?? [];
+		this.isBulk = options.bulk;
+		this.spec = { ...specOf(prepared), list_id, ...selection.audience, strict_vars };
 		this.#cx = cx;
 		this.#options = options;
-		this.#selection = selection;
-		this.#isChecked =
-			isStrict &&
-			!isOpaque(prepared) &&
-			openVariables(contentOf(prepared), prepared.request.context ?? {}).length > 0;
-		this.prepared = prepared;
-		this.files = prepared.files ?? [];
-		this.of = sayListNames(selection);
-		const list_id = selection.lists[0].id;
-		this.spec = { ...specOf(prepared), list_id, ...selection.audience, strict_vars: isStrict };
-	}
-
-	async open(): Promise<void> {
-		for (const { id } of this.#selection.lists) await assertListAllowed(this.#cx, id);
+		this.#isChecked = strict_vars && !isOpaque(prepared) && open.length > 0;
 	}
 
 	async close(): Promise<void> {}
 
+	stage(place: CampaignPlace, session: CampaignSession): Promise<readonly string[]> {
+		return stageLists(this.#cx, place, session, this.selection);
+	}
+
 	/** Our service foresees the lists. They are read only where somebody can be left out. */
 	async survey(depth: Depth): Promise<Survey> {
-		const cx = this.#cx;
-		const { lists, audience } = this.#selection;
-		const api = await cx.api();
-		const findings = new Findings(cx);
+		const { lists, audience } = this.selection;
+		const api = await this.#cx.api();
+		const findings = new Findings(this.#cx);
 		const send = this.prepared.request;
 		const list_id = lists[0].id;
 		const isOurs = (await api.capabilities()).ext.audiences !== undefined;
@@ -167,36 +218,26 @@ class ListAudience implements Audience {
 			const plan = { list_id, recipients, rejected: 0, send };
 			return { recipients, findings, first, isPart: false, plan, notes };
 		}
-		const { counts, first: anyone, errors } = await foreseeLists(cx, lists, this.spec);
+		const { counts, first: anyone, errors } = await foreseeLists(this.#cx, lists, this.spec);
 		findings.addOfLists(reasonsOf(counts), errors);
 		const suppressed = counts.reduce((sum, one) => sum + one.suppressed, 0);
 		const recipients = counts.reduce((sum, { staged }) => sum + staged, suppressed);
 		const { rejected } = findings;
-		let first: First | null = null;
+		let first: Checked | null = null;
 		if (this.#options.previewAs !== undefined || (anyone === null && rejected > 0))
 			first = await this.#first();
 		else if (anyone !== null)
 			first = this.#firstOf(anyone.list, await api.subscribers(anyone.list.id).get(anyone.id));
 		const plan = { list_id, recipients, rejected, suppressed, lists: counts, send };
-		return { recipients, findings, first, isPart: false, plan, notes: sayCounts(counts, this.#selection) };
+		const notes = sayCounts(counts, this.selection);
+		return { recipients, findings, first, isPart: false, plan, notes };
 	}
 
-	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'> {
-		const { prepared: content } = this;
-		const subject = content.template?.name ?? content.request.subject ?? '';
-		const run = { place, id: session.id, name: session.key, subject, options: this.#options, content };
-		return listCampaign(this.#cx, { ...run, selection: this.#selection, isBulk: () => this.isBulk() });
-	}
-
-	isBulk(): boolean {
-		return this.#options.bulk;
-	}
-
-	async #first(): Promise<First | null> {
+	async #first(): Promise<Checked | null> {
 		const { signal } = this.#cx;
 		const api = await this.#cx.api();
 		const key = shownKey(this.#options);
-		for (const list of this.#selection.lists) {
+		for (const list of this.selection.lists) {
 			const filter = { is_active: true, ...(key !== null && { email__exact: key }) };
 			const people = walk(api.subscribers(list.id), filter, { signal, ...(key === null && { limit: 1 }) });
 			for await (const person of people) if (isShown(key, person.email)) return this.#firstOf(list, person);
@@ -204,46 +245,40 @@ class ListAudience implements Audience {
 		return null;
 	}
 
-	#firstOf({ email_reason }: List, person: Subscriber): First {
+	#firstOf({ email_reason }: List, person: Subscriber): Checked {
 		const { prepared } = this;
 		const checked = { ...prepared.request, to: [person.email] };
 		return { prepared, addressee: asSubscriber(person, email_reason), checked };
 	}
 }
 
-export async function assertListAllowed(cx: CommandContext, id: number): Promise<void> {
-	if (!isLimited(cx)) return;
-	const people = await subscribersByKey(await cx.api(), id);
-	for await (const { email } of walk(people, { is_active: true }, { signal: cx.signal }))
-		assertAllowed(cx, [email]);
-}
-
 async function foreseeLists(cx: CommandContext, lists: Selection<List>['lists'], spec: CampaignSpec) {
 	const audiences = await need(await cx.api(), 'audiences', '--dry-run');
 	const total = lists.reduce((sum, { overall_subscribers_count: size }) => sum + size, 0);
 	const progress = cx.progress('reading', total);
-	const found = new Map<number, ListCounts>();
+	const counts: ListCounts[] = [];
 	const errors: string[] = [];
 	let first: { list: List; id: number } | null = null;
 	let read = 0;
 	try {
 		for (const list of lists) {
-			const parts = iterateSlices(0, (after) =>
+			let whole: ListCounts | null = null;
+			const slices = iterateSlices(0, (after) =>
 				audiences.foresee(spec, { list_id: list.id, after }, { signal: cx.signal }),
 			);
-			for await (const { counts, next, findings, first: id } of parts) {
-				const before = found.get(list.id);
-				found.set(list.id, before === undefined ? counts : sum(before, counts));
-				read += readIn(counts);
+			for await (const { counts: part, next, findings, first: id } of slices) {
+				whole = whole === null ? part : sum(whole, part);
+				read += readIn(part);
 				if (next !== null) progress.update(read);
 				errors.push(...findings);
 				if (id !== null) first ??= { list, id };
 			}
+			if (whole !== null) counts.push(whole);
 		}
 	} finally {
 		progress.stop();
 	}
-	return { counts: [...found.values()], first, errors };
+	return { counts, first, errors };
 }
 
 function sum(a: ListCounts, b: ListCounts): ListCounts {
@@ -255,53 +290,4 @@ function sum(a: ListCounts, b: ListCounts): ListCounts {
 		left_out: (a.left_out ?? 0) + (b.left_out ?? 0),
 		reasons: reasonsOf([a, b]),
 	};
-}
-
-function readIn({ staged, suppressed, rejected, left_out = 0 }: Omit<ListCounts, 'list_id' | 'reasons'>) {
-	return staged + suppressed + rejected + left_out;
-}
-
-function sayListNames({ lists }: Selection): string {
-	const names = lists.map(({ id, name }) => `${id} "${name}"`);
-	return `${lists.length === 1 ? 'list' : 'lists'} ${names.join(', ')}`;
-}
-
-type ListCampaign = Omit<CampaignRun, 'begun' | 'of' | 'stage'> & { selection: Selection };
-
-export function listCampaign(cx: CommandContext, campaign: ListCampaign): Omit<CampaignRun, 'begun'> {
-	const { place, id, selection } = campaign;
-	return {
-		...campaign,
-		of: sayListNames(selection),
-		stage: async () => {
-			const rejects: Reject[] = [];
-			for (const one of selection.lists) rejects.push(...(await stageList(cx, place, id, one)));
-			return rejects.map(({ error }) => error);
-		},
-	};
-}
-
-/** A call stages for about so long: a person sees progress, and proxies and `--timeout` wait for no million. */
-const longestPartMs = 1_000;
-
-/** Calls until the list was read to its end. The last answer has the first rejects of all parts. */
-async function stageList(
-	cx: CommandContext,
-	{ campaigns }: CampaignPlace,
-	id: string,
-	list: RunList,
-): Promise<readonly Reject[]> {
-	const forMs = Math.min(longestPartMs, Math.floor(cx.settings.timeoutMs.value / 4));
-	const progress = cx.progress('staging', list.overall_subscribers_count ?? null);
-	try {
-		for (let read = 0; ; ) {
-			const call = { signal: cx.signal, forMs };
-			const { counts, rejects, is_partial } = await campaigns.addList(id, list.id, call);
-			if (!is_partial) return rejects;
-			read += readIn(counts);
-			progress.update(read, '');
-		}
-	} finally {
-		progress.stop();
-	}
 }

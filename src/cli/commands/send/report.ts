@@ -17,7 +17,7 @@ import type { Times } from '../../render/times.js';
 import { counted, numberText } from '../../render/units.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { isNews } from './content.js';
-import type { SendOptions } from './options.js';
+import type { RunOptions } from './options.js';
 import type { Selection } from './recipients.js';
 
 /** A message that another service accepted counts as sent: that service does not tell what became of it. */
@@ -55,7 +55,7 @@ export function settledOf(counts: DeliveryCounts): number {
 
 export function limitedUntil(until: Date, { moment }: Times): string {
 	const at = moment(until.getTime() * microsPerMs);
-	return `limits hold back what is left until ${at}; it stays queued if you interrupt the wait`;
+	return `limits delay the rest until ${at}; it stays queued if you stop waiting`;
 }
 
 export function noRecipients(of: string, leftOut: readonly string[]): UsageError {
@@ -67,7 +67,7 @@ export function noRecipients(of: string, leftOut: readonly string[]): UsageError
 export function assertExpected(
 	found: number,
 	of: string,
-	{ expectCount, maxRecipients }: Pick<SendOptions, 'expectCount' | 'maxRecipients'>,
+	{ expectCount, maxRecipients }: RunOptions,
 	stays: readonly Hint[] = [],
 ): void {
 	const people = counted(found, 'recipient');
@@ -165,32 +165,35 @@ export class Findings {
 		this.#isEach = isMachine(out.format);
 	}
 
-	add(finding: Finding): void {
-		this.rejected += 1;
-		this.#lacksValues ||= finding.code === missingVariable;
-		for (const label of labelsOf(finding)) this.#count(label, 1);
-		this.#name(finding);
+	/** `count` recipients have it. 0: it only names a recipient that was counted. */
+	add(finding: Finding, count = 1): void {
+		const { line, to, code } = finding;
+		this.rejected += count;
+		this.#lacksValues ||= code === missingVariable;
+		const name = [line === null ? '' : `line ${line}`, to].filter((part) => part !== '').join(' ');
+		if (this.#isEach && name !== '') this.#each.push(lineOf(finding));
+		for (const label of labelsOf(finding)) {
+			const kind = this.#kinds.get(label) ?? { count: 0, first: [], line: '' };
+			kind.count += count;
+			if (kind.count > 0 && this.#kinds.size < mostKept) this.#kinds.set(label, kind);
+			if (name === '' || kind.first.length >= mostNamed) continue;
+			kind.first.push(name);
+			kind.line ||= lineOf(finding);
+		}
 	}
 
+	/** `errors`: the first ones, which name their recipients. */
 	addOfLists(reasons: Reasons, errors: readonly string[]): void {
-		for (const { code, detail, count } of reasons) {
-			if (code !== missingVariable) continue;
-			this.rejected += count;
-			this.#lacksValues = true;
-			for (const label of labelsOf({ to: '', code, text: detail ?? '' })) this.#count(label, count);
-		}
-		for (const text of errors) {
-			const [to = ''] = text.split(': ', 1);
-			this.#name({ line: null, to, code: missingVariable, text });
-		}
+		const code = missingVariable;
+		for (const { detail, count } of reasons.filter((one) => one.code === code))
+			this.add({ line: null, to: '', code, text: detail ?? '' }, count);
+		for (const text of errors) this.add({ line: null, to: text.split(': ', 1)[0] ?? '', code, text }, 0);
 	}
 
 	refusal(of: number, kept: string | null = null): UsageError {
-		const people = counted(this.rejected, 'recipient');
-		return new UsageError(
-			`${people} cannot be sent to as ${this.rejected === 1 ? 'it is' : 'they are'}; nothing was released`,
-			{ details: this.#lines(of), hint: this.wayOut(kept) },
-		);
+		const have = this.rejected === 1 ? 'has an error' : 'have errors';
+		const message = `${counted(this.rejected, 'recipient')} ${have}; nothing was released`;
+		return new UsageError(message, { details: this.#lines(of), hint: this.wayOut(kept) });
 	}
 
 	async warn(cx: CommandContext, of: number, skipInvalid: boolean): Promise<void> {
@@ -211,23 +214,6 @@ export class Findings {
 		const kinds = [...this.#kinds].sort(([, a], [, b]) => b.count - a.count);
 		const lines = [...new Set(kinds.map(([label, kind]) => kindLine(label, kind, of)))];
 		return cut(lines.slice(0, mostKinds), lines.length);
-	}
-
-	#name(finding: Finding): void {
-		const { line, to } = finding;
-		if (this.#isEach) this.#each.push(lineOf(finding));
-		for (const label of labelsOf(finding)) {
-			const kind = this.#kinds.get(label);
-			if (kind === undefined || kind.first.length >= mostNamed) continue;
-			kind.first.push([line === null ? '' : `line ${line}`, to].filter((part) => part !== '').join(' '));
-			kind.line ||= lineOf(finding);
-		}
-	}
-
-	#count(label: string, count: number): void {
-		const kind = this.#kinds.get(label);
-		if (kind !== undefined) kind.count += count;
-		else if (this.#kinds.size < mostKept) this.#kinds.set(label, { count, first: [], line: '' });
 	}
 }
 

@@ -1,23 +1,28 @@
-/** From options to a send request and its times. Refuses what the deployment cannot honour. */
+/** From options to a send request, its files and its times. Refuses what the deployment cannot honour. */
 
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { type Attachment, maxAttachedBytes, maxAttachments, nameFault } from '../../../api/attachments.js';
 import type { CampaignPlan, CampaignSpec, PlannedTiming, Timing } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { localTime, parseDateTime } from '../../../api/datetime.js';
 import { ApiError, listFieldErrors } from '../../../api/errors.js';
-import type { SendRequest } from '../../../api/inputs.js';
+import type { Content } from '../../../api/messages.js';
 import type { Template } from '../../../api/records.js';
 import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
 import type { FileSource } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
+import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { Times } from '../../render/times.js';
+import { sizeText } from '../../render/units.js';
 import { readMarkdown } from '../../verbs/content.js';
 import type { Refused } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { findSender, withNameOf } from '../../verbs/sender-names.js';
 import { findCampaign } from '../campaigns/record.js';
-import { assertClear, namedIn, readAttachments } from './attach.js';
 import { contentOf, isMadeElsewhere, type Prepared, unknownVariables } from './content.js';
 import { assertContent, type SendOptions, sendOptions } from './options.js';
 
@@ -46,14 +51,16 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	};
 	const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value ?? {}).length === 0;
 	const parts = Object.entries(given).filter(([, value]) => value !== undefined && !isEmpty(value));
-	const request: Omit<SendRequest, 'to'> = {
+	const request: Prepared['request'] = {
 		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
 		from: withNameOf(sender, from),
 		...Object.fromEntries(parts),
 	};
 	const prepared = { request, template, ...(files.length > 0 && { files }) };
-	await assertClear(contentOf(prepared));
-	await assertNoDefaults(cx, prepared);
+	const content = contentOf(prepared);
+	await assertClear(content);
+	const withDefault = usedVariables(content).find(hasDefault);
+	if (withDefault !== undefined && (await isMadeElsewhere(cx))) throw noDefaults(withDefault);
 	return prepared;
 }
 
@@ -73,16 +80,14 @@ async function readBodies(options: SendOptions) {
 }
 
 /** Another service would send `#name|friend#` as it is written. */
-async function assertNoDefaults(cx: CommandContext, prepared: Prepared): Promise<void> {
-	const reference = usedVariables(contentOf(prepared)).find(hasDefault);
-	if (reference === undefined || !(await isMadeElsewhere(cx))) return;
+function noDefaults(reference: string): UsageError {
 	const name = variableName(reference);
-	throw new UsageError(`#${reference}#: this service does not support defaults of variables`, {
+	return new UsageError(`#${reference}#: this service does not support defaults of variables`, {
 		hint: `write #${name}#, and give --context ${name}=VALUE`,
 	});
 }
 
-/** A message to addresses joins a campaign that exists. A campaign over rows may be new, with a UUID too. */
+/** A message to addresses joins an existing campaign. A campaign with rows may be new, even with a UUID. */
 async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Promise<string | undefined> {
 	if (campaign === undefined || isUuid(campaign)) return campaign;
 	if (to.length === 0) return undefined;
@@ -91,12 +96,8 @@ async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Pr
 }
 
 export function specOf({ request }: Prepared): CampaignSpec {
-	const { cc, bcc, from, type, ...rest } = request;
-	return {
-		...rest,
-		from: typeof from === 'string' ? from : (from[0] ?? ''),
-		type: type ?? 'TRANSACTIONAL',
-	};
+	const { cc, bcc, from, type = 'TRANSACTIONAL', ...rest } = request;
+	return { ...rest, from: typeof from === 'string' ? from : (from[0] ?? ''), type };
 }
 
 export async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
@@ -112,7 +113,7 @@ async function readContext(file: FileSource | undefined): Promise<Record<string,
 	if (file === undefined) return {};
 	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
 	const parsed = parseJson(await file.text(), { numbers: 'exact' });
-	// A send call makes the same texts of numbers.
+	// A send call turns numbers into the same strings.
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, String) : null;
 	if (!isRecord(value)) throw new UsageError(`--context-file: ${file.name} is not a JSON object`);
 	const isText = (inner: unknown) => ['string', 'number', 'boolean'].includes(typeof inner);
@@ -133,14 +134,72 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 	return Object.fromEntries(headers.values());
 }
 
-type Honoured = Partial<
-	Pick<SendOptions, 'campaign' | 'results' | 'idempotencyKey' | 'rate' | 'connections' | 'wait'> &
-		Pick<SendOptions, 'retryUnknown' | 'strictVars' | 'template' | 'preview' | 'eml' | 'attach'>
->;
+export async function readAttachments(cx: CommandContext, paths: readonly string[]): Promise<FileToSend[]> {
+	if (paths.length > maxAttachments)
+		throw new UsageError(`--attach: ${paths.length} files are more than ${maxAttachments}`);
+	const sizes: [path: string, bytes: number][] = [];
+	for (const path of paths) {
+		if (path === '-') throw new UsageError('--attach: standard input has no name; give a file');
+		sizes.push([path, (await stat(path).catch(() => null))?.size ?? 0]);
+	}
+	// Refuses a file of many gigabytes before it is read.
+	assertSize(sizes);
+	const files: FileToSend[] = [];
+	for (const path of paths) {
+		// The size of a device or a pipe is not known beforehand.
+		const bytes = await cx.sources.file(path, '--attach').bytes(maxAttachedBytes);
+		const name = basename(path);
+		const fault = nameFault(name);
+		if (fault !== null) throw new UsageError(`--attach: ${JSON.stringify(path)}: ${fault}`);
+		const sha256 = createHash('sha256').update(bytes).digest('hex');
+		files.push({ name, type: await mediaTypeOf(name), sha256, bytes });
+	}
+	assertSize(files.map(({ name, bytes }) => [name, bytes.length]));
+	return files;
+}
+
+function assertSize(sizes: readonly (readonly [path: string, bytes: number])[]): void {
+	const bytes = sizes.reduce((sum, [, size]) => sum + size, 0);
+	if (bytes <= maxAttachedBytes) return;
+	const names = sizes.map(([path]) => path).join(', ');
+	throw new UsageError(`--attach: ${names}: larger than ${sizeText(maxAttachedBytes)} together`, {
+		hint: 'put large files on a web server, and link to them',
+	});
+}
+
+/** A message/rfc822 part may not be in base64 (RFC 2046 s.5.2.1), so attached mails count as unknown. */
+export async function mediaTypeOf(name: string): Promise<string> {
+	const { detectMimeType } = await import('nodemailer/lib/mime-funcs');
+	const type = detectMimeType(name);
+	return /^(message|multipart)\//.test(type) ? 'application/octet-stream' : type;
+}
+
+async function assertClear({ html, attachments = [] }: Content): Promise<void> {
+	if (attachments.length < 2) return;
+	const { cidFaults } = await import('../../../content/attachments.js');
+	const [first] = cidFaults(html, attachments).unclear;
+	if (first !== undefined)
+		throw new UsageError(`--attach: two files have the name ${first}, which the HTML shows; rename one`);
+}
+
+export function namedIn(files: readonly FileToSend[]): Attachment[] {
+	return files.map(({ name, type, sha256 }) => ({ name, type, sha256 }));
+}
+
+/** Uploads each file once, unless the service has it. */
+export async function uploadAttachments(cx: CommandContext, files: Prepared['files'] = []): Promise<void> {
+	if (files.length === 0) return;
+	const attachments = await need(await cx.api(), 'attachments', '--attach');
+	const { orNull } = await import('../../verbs/resolve.js');
+	const call = { signal: cx.signal };
+	const each = new Map(files.map((file) => [file.sha256, file]));
+	for (const { sha256, bytes } of each.values())
+		if ((await orNull(attachments.find(sha256, call))) === null) await attachments.put(sha256, bytes, call);
+}
 
 export async function assertHonoured(
 	cx: CommandContext,
-	options: Honoured,
+	options: Partial<SendOptions>,
 	{ isOfRows }: { isOfRows: boolean },
 ): Promise<void> {
 	const { campaign, results, idempotencyKey, wait } = options;
@@ -168,7 +227,10 @@ export async function assertHonoured(
 }
 
 /** Another service neither sends files nor shows its messages. */
-async function assertShown(cx: CommandContext, { preview, eml, attach = [] }: Honoured): Promise<void> {
+async function assertShown(
+	cx: CommandContext,
+	{ preview, eml, attach = [] }: Partial<SendOptions>,
+): Promise<void> {
 	if (attach.length > 0) await need(await cx.api(), 'attachments', '--attach');
 	if ((preview ?? eml) === undefined || !(await isMadeElsewhere(cx))) return;
 	const flag = eml === undefined ? '--preview' : '--eml';
@@ -183,22 +245,22 @@ export function sendHint({ path }: Refused): Hint | undefined {
 
 export async function readTiming(
 	cx: CommandContext,
-	{ at, in: wait, window }: Pick<SendOptions, 'at' | 'in' | 'window'>,
+	{ at, in: in_ms, window }: Pick<SendOptions, 'at' | 'in' | 'window'>,
 ): Promise<Timing> {
-	if (at === undefined && wait === undefined && window === undefined) return {};
-	const flag = at !== undefined ? '--at' : wait !== undefined ? '--in' : '--window';
 	const request = {
 		...(at !== undefined && { at }),
-		...(wait !== undefined && { in_ms: wait }),
+		...(in_ms !== undefined && { in_ms }),
 		...(window !== undefined && { window }),
 	};
-	const audiences = await need(await cx.api(), 'audiences', flag);
+	const [first] = Object.keys(request);
+	if (first === undefined) return {};
+	const audiences = await need(await cx.api(), 'audiences', first === 'in_ms' ? '--in' : `--${first}`);
 	const planned = await audiences.plan(request, { signal: cx.signal }).catch((error: unknown) => {
 		const fields = error instanceof ApiError && error.code === 'invalid' ? error.fields : null;
-		const [first] = listFieldErrors(fields ?? {});
-		if (first === undefined) throw error;
-		const message = first.message.replace(/\.$/, '');
-		throw new UsageError(`--${first.path}: ${message}; nothing was sent`, { cause: error });
+		const [fault] = listFieldErrors(fields ?? {});
+		if (fault === undefined) throw error;
+		const message = fault.message.replace(/\.$/, '');
+		throw new UsageError(`--${fault.path}: ${message}; nothing was sent`, { cause: error });
 	});
 	const { note, opens_at, ...timing } = planned;
 	if (note === 'skipped')

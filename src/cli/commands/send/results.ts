@@ -9,8 +9,7 @@ import {
 	type CampaignResult,
 	type Campaigns,
 	isOfCalls,
-	type LeftOutNames,
-	type LeftOutPerson,
+	type LeavingOut,
 	sayLeftOut,
 } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
@@ -22,7 +21,7 @@ import { createOutputFile } from '../../../tables/output-file.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
-import { classify, hinted } from '../../frame/exit.js';
+import { classify, exits, hinted } from '../../frame/exit.js';
 import { csvCell } from '../../render/out.js';
 import { rowError } from '../../verbs/address-faults.js';
 import { walk } from '../../verbs/listing.js';
@@ -67,7 +66,8 @@ export async function writeLines(
 		}
 	} catch (cause) {
 		if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
-		throw new CliError('disk', 74, `${flag}: ${path} cannot be written: ${systemReason(cause)}`, { cause });
+		const message = `${flag}: ${path} cannot be written: ${systemReason(cause)}`;
+		throw new CliError('disk', exits.disk, message, { cause });
 	}
 	await cx.note(`results are in ${path}`);
 }
@@ -95,6 +95,20 @@ export async function writeCampaign(
 	await writeLines(cx, path, isRows || place.isForeign ? rowLines(cx, place, id) : messageLines(cx, id));
 }
 
+export async function* resultLines(
+	cx: CommandContext,
+	place: CampaignPlace,
+	campaign: Campaign,
+): AsyncGenerator<ResultLine> {
+	const { id, list_id, position } = campaign;
+	const isOverList = list_id !== null && position === 0;
+	if (place.isForeign || !(isOverList || isOfCalls(campaign))) yield* rowLines(cx, place, id);
+	else {
+		yield* messageLines(cx, id);
+		yield* leftOutLines(cx, id);
+	}
+}
+
 const endMs = 10_000;
 
 /** An interrupted command still writes its results, within a limit. */
@@ -118,11 +132,7 @@ async function* messageLines(cx: CommandContext, campaign_unique_id: Uuid): Asyn
 		yield lineOf(message);
 }
 
-async function* rowLines(
-	cx: CommandContext,
-	{ campaigns, isForeign }: CampaignPlace,
-	id: Uuid,
-): AsyncGenerator<ResultLine> {
+async function* rowLines(cx: CommandContext, { campaigns, isForeign }: CampaignPlace, id: Uuid) {
 	for await (const result of eachResult(cx, campaigns, id)) {
 		const text = result.text && rowError({ code: result.code, error: result.text }, result.to);
 		const code = result.code ?? replyCode(text);
@@ -130,47 +140,27 @@ async function* rowLines(
 	}
 }
 
-export async function* resultLines(
-	cx: CommandContext,
-	place: CampaignPlace,
-	campaign: Campaign,
-): AsyncGenerator<ResultLine> {
-	const { id, list_id, position } = campaign;
-	if (place.isForeign || !((list_id !== null && position === 0) || isOfCalls(campaign))) {
-		yield* rowLines(cx, place, id);
-		return;
-	}
-	yield* messageLines(cx, id);
-	for await (const { to, code, text } of leftOutPeople(cx, id)) {
-		const state = code === 'suppressed' ? code : code === missingVariable ? 'rejected' : 'left_out';
-		yield { line: null, to, id: null, state, code, text, attempts: 0, campaign_unique_id: id };
-	}
-}
-
-async function* leftOutPeople(
-	cx: CommandContext,
-	id: Uuid,
-): AsyncGenerator<LeftOutPerson & { text: string }> {
+async function* leftOutLines(cx: CommandContext, id: Uuid): AsyncGenerator<ResultLine> {
 	const api = await cx.api();
 	const { audiences, campaigns } = (await api.capabilities()).ext;
 	if (audiences === undefined) return;
 	const signal = signalOfEnd(cx);
 	const known = new Map<string, string>();
-	const names: LeftOutNames = {
-		list: (list) => JSON.stringify(known.get(list) ?? list),
-		campaign: (campaign) => known.get(campaign) ?? campaign,
+	const nameOf = async (code: LeavingOut['code'], detail: string): Promise<string | undefined> => {
+		if (code === 'excluded') return (await api.lists.get(Number(detail)).catch(() => null))?.name;
+		if (code !== 'opened' && code !== 'not_opened') return undefined;
+		return (await campaigns?.page({ id: detail, page_size: 1 }))?.results[0]?.key;
+	};
+	const names = {
+		list: (list: string) => JSON.stringify(known.get(list) ?? list),
+		campaign: (campaign: string) => known.get(campaign) ?? campaign,
 	};
 	for await (const { results } of iterateSlices(0, (after) => audiences.leftOut(id, { after }, { signal })))
-		for (const person of results) {
-			const { code, detail } = person;
-			if (detail !== null && !known.has(detail)) {
-				let name: string | undefined;
-				if (code === 'excluded') name = (await api.lists.get(Number(detail)).catch(() => null))?.name;
-				if (code === 'opened' || code === 'not_opened')
-					name = (await campaigns?.page({ id: detail, page_size: 1 }))?.results[0]?.key;
-				known.set(detail, name ?? detail);
-			}
-			yield { ...person, text: sayLeftOut(person, names) };
+		for (const { to, code, detail } of results) {
+			if (detail !== null && !known.has(detail)) known.set(detail, (await nameOf(code, detail)) ?? detail);
+			const state = code === 'suppressed' ? code : code === missingVariable ? 'rejected' : 'left_out';
+			const text = sayLeftOut({ code, detail }, names);
+			yield { line: null, to, id: null, state, code, text, attempts: 0, campaign_unique_id: id };
 		}
 }
 
@@ -185,20 +175,22 @@ export async function* eachResult(
 	for await (const { results } of pages) yield* results;
 }
 
+type OfCampaign = { place: CampaignPlace; id: Uuid } | null;
+
 /**
  * Refuses before anything is sent: afterwards the outcome could not be written. An empty file, a pipe, a device and the
  * results of `campaign` may be written. Throws `UsageError`.
  */
 export async function assertResults(
 	path: string | undefined,
-	campaign: { place: CampaignPlace; id: Uuid } | null,
+	campaign: OfCampaign,
 	flag: ResultsFlag = '--results',
 ): Promise<void> {
 	if (path === undefined) return;
 	const end = flag === '--results' ? '; nothing was sent' : '';
 	if (path === '-') throw new UsageError(`${flag} needs a file: standard output has the answer`);
 	const there = await stat(path).catch(() => null);
-	// A close would be the end for the reader of a pipe, so it is opened once, to write the results.
+	// The reader of a pipe takes a close for the end, so a pipe is opened only to write the results.
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;
 	if (there?.isFile() && there.size > 0 && !(await isOfCampaign(path, campaign)))
 		throw new UsageError(`${flag}: ${path} exists already${end}`);
@@ -213,7 +205,7 @@ export async function assertResults(
 }
 
 /** The file has no results yet, or its first ones are of the campaign. */
-async function isOfCampaign(path: string, campaign: Parameters<typeof assertResults>[1]): Promise<boolean> {
+async function isOfCampaign(path: string, campaign: OfCampaign): Promise<boolean> {
 	const file = await open(path).catch(() => null);
 	if (file === null) return false;
 	try {

@@ -1,47 +1,57 @@
 /**
- * `send --list`, `--csv` and `--batch`: a campaign is staged, shown, agreed to and released. A dry run and a preview apply the
- * rules of staging to the recipients and write nothing (docs/decisions/2026-11-29-dry-runs.md).
+ * `send --list`, `--csv` and `--batch`: a campaign is opened and run. A dry run and a preview apply the rules of staging to the
+ * recipients and write nothing (docs/decisions/2026-11-29-dry-runs.md).
  */
 
 import {
+	type AnyCampaignSpec,
 	type Campaign,
+	type CampaignOpening,
 	type CampaignSession,
-	type CampaignSpec,
 	campaignState,
-	type RequestsSpec,
+	isOfCalls,
+	repeatedKey,
+	type Timing,
 } from '../../../api/campaigns.js';
+import { parseDateTime } from '../../../api/datetime.js';
+import { ApiError } from '../../../api/errors.js';
 import type { SendRequest } from '../../../api/inputs.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext, Foreseen } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
+import { CliError, Declined, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
-import { counted, numberText } from '../../render/units.js';
-import { assertAcceptable, assertAllowed } from './accept.js';
-import { uploadAttachments } from './attach.js';
-import { type Beginning, beginCampaign, foreseeOpening, openCampaign } from './begin.js';
-import { type Prepared, warnOfContent, warnOfLinks } from './content.js';
-import { type SendOptions, wantsPreview } from './options.js';
-import type { CampaignPlace } from './place.js';
-import { type Addressee, compose, notAmong, sendTest, showDryRun, showPreview } from './preview.js';
-import { type CampaignRun, runCampaign } from './release.js';
+import { counted, numberText, spanText } from '../../render/units.js';
+import { assertAllowed } from '../../verbs/allowed.js';
+import { explained } from '../../verbs/refusals.js';
+import { isUuid } from '../../verbs/resolve.js';
+import { lookUpCampaign } from '../campaigns/record.js';
+import { type Begun, type Recipients, runCampaign, wasCanceled } from './campaign.js';
+import { warnOfContent, warnOfLinks } from './content.js';
+import { assertAcceptable, assertCanDeliver } from './delivery.js';
+import { type RunOptions, type SendOptions, wantsPreview } from './options.js';
+import { type CampaignPlace, campaignPlace } from './place.js';
+import { type First, notAmong, sendTest, showDryRun, showPreview } from './preview.js';
 import { assertExpected, type Findings, noRecipients } from './report.js';
-import { assertCanDeliver } from './watch.js';
+import { readTiming, sayPlan, sendHint, uploadAttachments } from './request.js';
+import { assertResults } from './results.js';
 
 /** `first`: up to the first message; `look`: for a person, where the recipients can be read twice; `all`: for a dry run. */
 export type Depth = 'first' | 'look' | 'all';
 
-export interface Audience {
-	/** Its name in sentences: `list 1 "Readers"`, `people.csv`. */
+/** Recipients by name, with what their options say. */
+export interface Source {
 	readonly of: string;
-	readonly prepared: Prepared | null;
+	/** `isWhole`: they are read to the end, so a pipe is copied to a file first. */
+	open(isWhole: boolean): Promise<Audience>;
+}
+
+export interface Audience extends Recipients {
 	readonly files: readonly FileToSend[];
-	readonly spec: CampaignSpec | RequestsSpec;
-	open(isWhole: boolean): Promise<void>;
+	readonly spec: AnyCampaignSpec;
 	/** Finds what staging would find. */
 	survey(depth: Depth): Promise<Survey>;
-	run(place: CampaignPlace, session: CampaignSession): Omit<CampaignRun, 'begun'>;
-	isBulk(): boolean;
 	close(): Promise<void>;
 }
 
@@ -49,41 +59,38 @@ export interface Survey {
 	recipients: number;
 	findings: Findings;
 	/** The first that can be sent to, else the first with an address; with `--preview-as` that one. */
-	first: First | null;
+	first: Checked | null;
 	isPart: boolean;
 	plan: Foreseen;
 	/** Who is left out of lists. */
 	notes: readonly string[];
 }
 
-export interface First {
-	prepared: Prepared;
-	addressee: Addressee;
+export interface Checked extends First {
 	checked: SendRequest;
-	/** The request as it is, if it came whole. */
-	request?: SendRequest;
 }
 
-export async function audienceOf(cx: CommandContext, options: SendOptions): Promise<Audience> {
-	if (options.list.length > 0) return (await import('./recipients.js')).listAudience(cx, options);
-	const { batchAudience, tableAudience } = await import('./row-audience.js');
-	if (options.csv !== undefined) return tableAudience(cx, options, inputName(options.csv));
-	return batchAudience(cx, options, inputName(options.batch ?? ''));
+export async function sourceOf(cx: CommandContext, options: SendOptions): Promise<Source> {
+	if (options.list.length > 0) return (await import('./recipients.js')).listSource(cx, options);
+	const { requestSource, tableSource } = await import('./row-audience.js');
+	if (options.csv !== undefined) return tableSource(cx, options, inputName(options.csv));
+	return requestSource(cx, options, inputName(options.batch ?? ''));
 }
 
 export async function sendCampaign(cx: CommandContext, options: SendOptions): Promise<ExitCode | undefined> {
-	const audience = await audienceOf(cx, options);
+	const source = await sourceOf(cx, options);
 	const { testTo } = options;
 	const isLook = wantsPreview(options) || testTo !== undefined;
-	const beginning = isLook ? null : await beginCampaign(cx, options, audience.of);
+	const beginning = isLook ? null : await beginCampaign(cx, options, source.of);
+	const audience = await source.open(beginning !== null || (cx.dryRun && testTo === undefined));
 	try {
-		await audience.open(beginning !== null || (cx.dryRun && testTo === undefined));
 		if (testTo !== undefined) return await test(cx, audience, options, testTo);
 		if (cx.dryRun) return await foresee(cx, audience, options, beginning);
 		if (beginning === null) return await preview(cx, audience, options);
 		await uploadAttachments(cx, audience.files);
-		const { begun, ...session } = await openCampaign(cx, beginning, audience.spec);
-		return await runCampaign(cx, { ...audience.run(beginning.place, session), begun });
+		const { place, timing } = beginning;
+		const opened = await openCampaign(cx, beginning, { ...audience.spec, ...timing });
+		return await runCampaign(cx, { ...opened, place, options, recipients: audience });
 	} finally {
 		await audience.close();
 	}
@@ -95,30 +102,31 @@ async function foresee(
 	audience: Audience,
 	options: SendOptions,
 	beginning: Beginning | null,
-): Promise<ExitCode | undefined> {
+) {
 	if (beginning !== null) {
-		await foreseeOpening(cx, beginning, audience.spec);
+		await foreseeOpening(cx, beginning, { ...audience.spec, ...beginning.timing });
 		if (beginning.there?.state === 'released') return foreseeResume(cx, beginning.there);
 	}
 	const survey = await audience.survey('all');
 	const { recipients, findings, plan, notes } = survey;
+	const { of } = audience;
 	const first = options.previewAs === undefined ? survey.first : firstOf(audience, survey, options);
 	if (first !== null) await assertAcceptable(cx, first.checked);
 	const all = recipients + findings.rejected;
-	if (all === 0 && options.expectCount !== 0) throw noRecipients(audience.of, notes);
+	if (all === 0 && options.expectCount !== 0) throw noRecipients(of, notes);
 	if (findings.rejected > 0 && !options.skipInvalid) throw findings.refusal(all);
 	await findings.warn(cx, all, true);
 	for (const line of notes) await cx.note(line);
-	assertExpected(recipients, audience.of, options);
+	assertExpected(recipients, of, options);
 	const prepared = audience.prepared ?? first?.prepared ?? null;
 	if (prepared !== null) await warnOfContent(cx, prepared);
-	await warnOfLinks(cx, audience.isBulk());
+	await warnOfLinks(cx, audience.isBulk);
 	const people = counted(recipients, 'recipient');
 	const left = findings.rejected === 0 ? '' : `, ${numberText(findings.rejected)} left out`;
 	const sentence = (subject: string) =>
 		audience.prepared === null
-			? `send the requests of ${audience.of} to ${people}${left}`
-			: `send ${subject} to the ${people} of ${audience.of}${left}`;
+			? `send the requests of ${of} to ${people}${left}`
+			: `send ${subject} to the ${people} of ${of}${left}`;
 	if (first === null || recipients === 0) await cx.wouldDo(sentence('nothing'), plan);
 	else if (wantsPreview(options)) await show(cx, first, survey, options);
 	else await showDryRun(cx, { ...first, sentence, plan });
@@ -139,35 +147,209 @@ async function preview(cx: CommandContext, audience: Audience, options: SendOpti
 	await warnOfContent(cx, first.prepared);
 	await findings.warn(cx, recipients + findings.rejected, options.skipInvalid);
 	if (findings.rejected > 0 && !options.skipInvalid)
-		await cx.hint(['a campaign is refused for that: ', findings.wayOut()]);
+		await cx.hint(['a campaign with these errors is refused: ', findings.wayOut()]);
 	await show(cx, first, survey, options);
 }
 
 async function show(
 	cx: CommandContext,
-	{ prepared, addressee }: First,
+	first: First,
 	{ isPart, recipients, findings: { rejected } }: Survey,
 	options: SendOptions,
 ): Promise<void> {
-	const composed = await compose(cx, prepared, addressee);
 	const counts = isPart ? { recipients: null, rejected: null } : { recipients, rejected };
-	await showPreview(cx, { composed, prepared, counts }, options);
+	await showPreview(cx, first, counts, options);
 }
 
-async function test(
-	cx: CommandContext,
-	audience: Audience,
-	options: SendOptions,
-	to: string,
-): Promise<ExitCode> {
+async function test(cx: CommandContext, audience: Audience, options: SendOptions, to: string) {
 	assertAllowed(cx, [to]);
 	await assertCanDeliver(cx, options);
-	const first = firstOf(audience, await audience.survey('first'), options);
-	return sendTest(cx, { ...first, to, options });
+	return sendTest(cx, firstOf(audience, await audience.survey('first'), options), to, options);
 }
 
-function firstOf({ of }: Audience, { first }: Survey, options: SendOptions): First {
+function firstOf({ of }: Audience, { first }: Survey, options: SendOptions): Checked {
 	if (first !== null) return first;
 	if (options.previewAs !== undefined) throw notAmong(options, `the recipients of ${of}`);
 	throw new UsageError(`${of} has nobody to send to`);
+}
+
+interface Beginning {
+	place: CampaignPlace;
+	name: string | null;
+	there: Campaign | null;
+	isAgain: boolean;
+	timing: Timing;
+}
+
+interface Opened {
+	session: CampaignSession;
+	begun: Begun;
+}
+
+/** A script gives both options, so that neither a habit nor a grown list starts a campaign. */
+export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, recipients: string): void {
+	const isYes = cx.globals.yes === true;
+	if (cx.canAsk || (isYes && expectCount !== undefined)) return;
+	const missing = [...(isYes ? [] : ['--yes']), ...(expectCount === undefined ? ['--expect-count N'] : [])];
+	throw new UsageError(`sending to ${recipients} needs consent`, { hint: `add ${missing.join(' ')}` });
+}
+
+/** Throws `UsageError` before anything is staged. A dry run needs no consent. `recipients`: their name in sentences. */
+async function beginCampaign(
+	cx: CommandContext,
+	options: SendOptions,
+	recipients: string,
+): Promise<Beginning> {
+	const timing = await readTiming(cx, options);
+	const place = await campaignPlace(cx);
+	if (!cx.dryRun) assertConsent(cx, options, recipients);
+	await assertCanDeliver(cx, options);
+	const { campaign, again } = options;
+	if (campaign !== undefined) assertName(campaign);
+	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
+	// A campaign of send calls has its UUID as its name. A campaign with rows starts beside it, and the calls join it.
+	const there = found === undefined || isOfCalls(found) ? null : found;
+	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
+		throw new UsageError(`campaign ${campaign} not found; give --batch a name for a new one`);
+	// An earlier run of the same command may have left a staged one.
+	if (again && there !== null && there.state !== 'staged')
+		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
+	await assertResults(options.results, there === null ? null : { place, id: there.id });
+	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
+	return { place, name: there?.key ?? named, there, isAgain: again, timing };
+}
+
+const maxLength = 255;
+
+function assertName(name: string): void {
+	if (name.trim() === name && name !== '' && name.length <= maxLength && !/[\p{Cc}\p{Cf}]/u.test(name))
+		return;
+	const shown = JSON.stringify(name.slice(0, 60));
+	throw new UsageError(`--campaign ${shown} is not a name: use 1 to ${maxLength} visible characters`);
+}
+
+/**
+ * Opens a new campaign, or the one that an earlier run began. The same mail to the same recipients within 24 hours is a
+ * question to a person, and exit 2 in a script. Exit 5 for the name of another campaign.
+ */
+async function openCampaign(
+	cx: CommandContext,
+	beginning: Beginning,
+	spec: AnyCampaignSpec,
+): Promise<Opened> {
+	const { place, name, there } = beginning;
+	const openNew = async (how: CampaignOpening): Promise<Opened> => {
+		const session = await refusalExplained(beginning, spec, place.campaigns.open(name, spec, how));
+		return { session, begun: name === null ? 'unnamed' : there === null ? 'named' : 'earlier' };
+	};
+	try {
+		return await openNew(unlessThere(beginning));
+	} catch (error) {
+		const same = await repeatedBy(beginning, error);
+		if (same.found === undefined || !cx.canAsk || cx.globals.yes === true) throw repeated(cx, same);
+		const { found } = same;
+		const isOpen = ['staged', 'sending'].includes(campaignState(found));
+		await cx
+			.agree(`${sentence(cx, found)}.`, isOpen ? 'Resume it?' : 'Send it once more?')
+			.catch((declined: unknown) => {
+				if (!isOpen || !(declined instanceof Declined)) throw declined;
+				throw new Declined({ hint: waysBeside(found) });
+			});
+		return isOpen ? goOnWith(beginning, found, spec) : openNew({});
+	}
+}
+
+/** Refuses in a dry run what the opening would refuse. */
+async function foreseeOpening(
+	cx: CommandContext,
+	beginning: Beginning,
+	spec: AnyCampaignSpec,
+): Promise<void> {
+	const { place, name, there } = beginning;
+	try {
+		await refusalExplained(beginning, spec, place.campaigns.check(name, spec, unlessThere(beginning)));
+	} catch (error) {
+		throw repeated(cx, await repeatedBy(beginning, error));
+	}
+	if (there?.state === 'canceled') throw wasCanceled(there.key);
+}
+
+/** A staged campaign takes the times given now; a released one keeps its own. */
+async function goOnWith({ place, timing }: Beginning, session: Campaign, spec: AnyCampaignSpec) {
+	const { key, state } = session;
+	const begun = 'earlier' as const;
+	await place.hold(key);
+	const isTimed = state === 'staged' && Object.keys(timing).length > 0;
+	if (!isTimed) return { session, begun };
+	const opening = place.campaigns.open(key, spec);
+	return { session: await refusalExplained({ place, name: key }, spec, opening), begun };
+}
+
+/** The same command with `--again`, run twice, does not begin a third campaign. */
+function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
+	if (!isAgain) return { unless: 'sent' };
+	return name === null ? { unless: 'repeating' } : {};
+}
+
+async function refusalExplained<T>(
+	{ place, name }: Pick<Beginning, 'place' | 'name'>,
+	spec: AnyCampaignSpec,
+	opening: Promise<T>,
+): Promise<T> {
+	try {
+		return await explained(opening, { input: spec, hint: sendHint });
+	} catch (error) {
+		if (!(error instanceof ApiError) || error.code !== 'conflict' || repeatedKey(error) !== null) throw error;
+		const other = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
+		// Only a campaign of which nothing was sent gives its name back.
+		const cancel = [', or first run ', mailctl('campaigns', 'cancel', name ?? '')];
+		throw new CliError('conflict', exits.refused, `the name "${name}" belongs to another campaign`, {
+			hint: ['give another --campaign', ...(other?.state === 'staged' ? cancel : [])],
+			cause: error,
+		});
+	}
+}
+
+interface Repeated {
+	key: string;
+	found: Campaign | undefined;
+	cause: unknown;
+}
+
+/** The campaign of the same mail to the same recipients. Throws any other error. */
+async function repeatedBy({ place }: Beginning, cause: unknown): Promise<Repeated> {
+	const key = cause instanceof ApiError ? repeatedKey(cause) : null;
+	if (key === null) throw cause;
+	return { key, found: await lookUpCampaign(place.campaigns, key), cause };
+}
+
+function repeated(cx: CommandContext, { key, found, cause }: Repeated): UsageError {
+	const what =
+		found === undefined ? `"${key}" is the same message to the same recipients` : sentence(cx, found);
+	return new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found), cause });
+}
+
+function waysBeside(found: Campaign | undefined): Hint {
+	const state = found === undefined ? null : campaignState(found);
+	if (found === undefined || state === 'finished' || state === 'canceled')
+		return 'add --again to send it once more';
+	const first =
+		state === 'planned'
+			? [mailctl('campaigns', 'cancel', found.key), ' drops it']
+			: [mailctl('campaigns', 'resume', found.key), ' continues it'];
+	return [...first, '; --again with another --campaign sends it once more'];
+}
+
+/** `"spring-news" was sent to this list 4 minutes ago, and is not finished`. */
+function sentence({ clock, times }: CommandContext, campaign: Campaign): string {
+	const { key, list_id, date_released, plan } = campaign;
+	const recipients = list_id === null ? 'these recipients' : 'this list';
+	const state = campaignState(campaign);
+	if (state === 'staged') return `"${key}" is the same message to ${recipients}, staged and not released`;
+	if (state === 'planned')
+		return `"${key}" is the same message to ${recipients}, ${sayPlan(plan, times) ?? state}`;
+	const released = date_released === null ? null : parseDateTime(date_released);
+	const ago = released === null ? '' : ` ${spanText(clock.now() - released)} ago`;
+	const isOver = state === 'finished' ? '' : `, and is ${state === 'canceled' ? 'canceled' : 'not finished'}`;
+	return `"${key}" was sent to ${recipients}${ago}${isOver}`;
 }

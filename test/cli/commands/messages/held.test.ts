@@ -19,7 +19,7 @@ it('messages get prints the limit that holds a message, and until when', async (
 	const running = project.run(['worker'], {
 		interrupts: worker.signal,
 		heard: (text) => {
-			if (text.includes('limits hold back what is left')) worker.abort(new Interrupted('SIGTERM'));
+			if (text.includes('limits delay the rest')) worker.abort(new Interrupted('SIGTERM'));
 		},
 	});
 	expect((await running).code).toBe(0);

@@ -90,7 +90,7 @@ describe('mailctl send --csv', () => {
 		const run = await project.run([...agreed(file), '-o', 'json']);
 		expect(run.code).toBe(2);
 		expect(errorOf(run)).toMatchObject({
-			message: '3 recipients cannot be sent to as they are; nothing was released',
+			message: '3 recipients have errors; nothing was released',
 			details: [
 				'line 3: nobody: to: Enter a valid email address: it has no @',
 				'line 4: ANN@example.com is in this campaign already.',
@@ -203,7 +203,7 @@ describe('mailctl send --csv', () => {
 		expect([real.code, dry.code, dry.stdout]).toEqual([2, 2, '']);
 		const { message, details } = errorOf(dry);
 		expect({ message, details }).toEqual({
-			message: '4 recipients cannot be sent to as they are; nothing was released',
+			message: '4 recipients have errors; nothing was released',
 			details: errorOf(real)['details'],
 		});
 		expect(await project.run(send(file, '-n'))).toMatchObject({
@@ -239,7 +239,7 @@ describe('mailctl send --csv', () => {
 		expect(look.stderr).toContain('warning: line 3: nobody: to: Enter a valid email address: it has no @\n');
 		expect(look.stderr).toContain('warning: line 4: ANN@example.com is in this campaign already.\n');
 		expect(look.stderr).toContain(
-			'hint: a campaign is refused for that: correct them, or add --skip-invalid\n',
+			'hint: a campaign with these errors is refused: correct them, or add --skip-invalid\n',
 		);
 		const few = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		expect((await project.run(send(few, '--preview', 'text'))).stderr).toContain(

@@ -54,13 +54,13 @@ describe('limits on sending', () => {
 		const drained = await project.run(['worker', '--drain'], {
 			interrupts: interrupted.signal,
 			heard: (text) => {
-				if (text.includes('limits hold back')) interrupted.abort();
+				if (text.includes('limits delay the rest')) interrupted.abort();
 			},
 		});
 		await sink.close();
-		expect(
-			drained.stderr.match(/limits hold back what is left until \d{4}-\d\d-\d\d \d\d:\d\d UTC/g),
-		).toHaveLength(1);
+		expect(drained.stderr.match(/limits delay the rest until \d{4}-\d\d-\d\d \d\d:\d\d UTC/g)).toHaveLength(
+			1,
+		);
 		expect(sink.received).toHaveLength(1);
 	});
 
@@ -71,9 +71,9 @@ describe('limits on sending', () => {
 		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '5s'];
 		const run = await project.run([...sent, ...to('example.org', 2), '--no-color'], { columns: 80 });
 		await sink.close();
-		const [before = '', after = ''] = run.stderr.split('warning: limits hold back');
+		const [before = '', after = ''] = run.stderr.split('warning: limits delay the rest');
 		expect(before.endsWith('\r\x1b[K')).toBe(true);
-		expect(after).toMatch(/^[^\r]*interrupt the wait\nsending \d of 2/);
+		expect(after).toMatch(/^[^\r]*you stop waiting\nsending \d of 2/);
 	});
 
 	it('end a send whose --wait-timeout passes', async () => {

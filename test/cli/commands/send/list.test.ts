@@ -210,7 +210,7 @@ describe('mailctl send --list', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: 1 recipient cannot be sent to as it is; nothing was released\n' +
+				'error: 1 recipient has an error; nothing was released\n' +
 				'error: bob@example.com: no value for #city#.\n' +
 				'hint: correct them, or add --skip-invalid; give a variable a default, #name|friend#, or add --no-strict-vars\n',
 		});
@@ -282,7 +282,7 @@ describe('mailctl send --list', () => {
 		expect((await project.run(job, { connect: cutOff })).code).toBe(1);
 		for (const words of [job, resumed]) {
 			const lines = (await project.run(words)).stderr.trimEnd().split('\n');
-			expect(lines[0]).toBe('error: 12 recipients cannot be sent to as they are; nothing was released');
+			expect(lines[0]).toBe('error: 12 recipients have errors; nothing was released');
 			expect(lines.slice(1, -1)).toEqual([`error: ${lacksCity}`]);
 			expect(lines.at(-1)).toContain('hint: correct them, or add --skip-invalid');
 		}
@@ -304,7 +304,7 @@ describe('mailctl send --list', () => {
 			expect([code, stderr.split('\n').slice(0, 3)]).toEqual([
 				2,
 				[
-					'error: 13 recipients cannot be sent to as they are; nothing was released',
+					'error: 13 recipients have errors; nothing was released',
 					'error: no value for #plan#: 13 of 14 recipients (the first: bob@example.com, c0@example.com, c1@example.com)',
 					`error: ${lacksCity}`,
 				],
@@ -332,7 +332,7 @@ describe('mailctl send --list', () => {
 		const look = await project.run(send('--preview', 'text'));
 		expect([look.code, look.stdout]).toEqual([0, 'Hi Ann\n']);
 		expect(look.stderr).toContain(
-			`warning: ${lacksCity}\nhint: a campaign is refused for that: correct them, or add --skip-invalid; give a variable a default`,
+			`warning: ${lacksCity}\nhint: a campaign with these errors is refused: correct them, or add --skip-invalid; give a variable a default`,
 		);
 		const lacking = await project.run(send('--preview', 'text', '--preview-as', 'c0@example.com'));
 		expect(lacking.stderr.match(/no value for/g)).toHaveLength(1);

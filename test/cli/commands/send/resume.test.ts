@@ -1,4 +1,4 @@
-// Jobs that were broken off: at any moment `campaigns resume JOB` goes on, and nobody gets anything twice.
+// `campaigns resume NAME` continues a campaign that stopped at any moment, and sends nothing twice.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -108,7 +108,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		const run = await project.run(resume());
 		expect([run.code, run.stderr]).toEqual([
 			2,
-			expect.stringContaining('the campaign "november" was begun with another file than '),
+			expect.stringContaining('the campaign "november" was started with a different file than '),
 		]);
 		await rm(people);
 		expect((await project.run(resume())).stderr).toContain('no such file');
@@ -177,7 +177,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect([told.code, told.stderr]).toEqual([
 			2,
 			expect.stringMatching(
-				/^error: the campaign "november" was broken off after 2,000 rows that came from no file; nothing was sent\nhint: mailctl .*campaigns resume november --source - goes on with the same from standard input, mailctl .*campaigns cancel november drops it\n$/,
+				/^error: the campaign "november" stopped after 2,000 rows that did not come from a file; nothing was sent\nhint: mailctl .*campaigns resume november --source - continues with the same rows from standard input, mailctl .*campaigns cancel november drops it\n$/,
 			),
 		]);
 		const status = await project.run(['campaigns', 'get', 'november']);
@@ -186,7 +186,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect([other.code, other.stderr]).toEqual([
 			2,
 			expect.stringContaining(
-				'the campaign "november" was begun with another file than standard input; nothing was sent',
+				'the campaign "november" was started with a different file than standard input; nothing was sent',
 			),
 		]);
 		const dry = await project.run(resume('--source', '-', '-n'), {

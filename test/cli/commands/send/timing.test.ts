@@ -148,7 +148,7 @@ describe('mailctl send at a time', () => {
 		expect(run.stderr).toContain(
 			'accepted and queued, do not repeat: its hours are over, and it continues at 2026-11-02 09:00 Europe/Berlin',
 		);
-		expect(run.stderr).toContain('has to run then');
+		expect(run.stderr).toContain('must be running');
 		expect(sink.received).toEqual([]);
 		expect(await readFile(join(project.folder, 'results.csv'), 'utf8')).toContain('queued');
 		if (served !== null) return;

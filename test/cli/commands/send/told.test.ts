@@ -57,7 +57,7 @@ describe('the counts of a campaign', () => {
 		);
 		const lines = seen.stderr.split('\n').filter((line) => line.startsWith('error: '));
 		expect(lines).toEqual([
-			'error: 14 recipients cannot be sent to as they are; nothing was released',
+			'error: 14 recipients have errors; nothing was released',
 			'error: to: Enter a valid email address: the part before @ has a character outside ASCII: 11 of 15 recipients (the first: line 3 äx@example.com, line 4 ëx@example.com, line 5 ïx@example.com)',
 			'error: to: Enter a valid email address: it has no @: 2 of 15 recipients (the first: line 15 nobody, line 16 no)',
 			'error: line 14: A@example.com is in this campaign already.',

@@ -83,7 +83,10 @@ const refused = (name: string) =>
 	);
 /** Staged, and nothing sent. */
 const refusedStaged = (name: string) =>
-	refusal(`"${name}" is the same to (this list|these recipients), staged and not released`, waysOn(name));
+	refusal(
+		`"${name}" is the same message to (this list|these recipients), staged and not released`,
+		waysOn(name),
+	);
 const refusedSent = (name: string) =>
 	refusal(`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago`);
 

@@ -1,0 +1,287 @@
+/** An opened campaign: it is staged, checked, agreed to, released and delivered. */
+
+import { isDeepStrictEqual } from 'node:util';
+import type { AcceptCounts, CampaignSession, CampaignStatus } from '../../../api/campaigns.js';
+import { need } from '../../../api/capabilities.js';
+import { ApiError, mayHaveHappened } from '../../../api/errors.js';
+import { take } from '../../../api/pages.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, Declined, UsageError } from '../../frame/errors.js';
+import { type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { isTable } from '../../frame/globals.js';
+import { counted } from '../../render/units.js';
+import { walk } from '../../verbs/listing.js';
+import { detailOf, lookUpCampaign, showDetail } from '../campaigns/record.js';
+import { type Prepared, warnOfContent, warnOfLinks } from './content.js';
+import { afterAcceptance, concludeDelivery, exitOf } from './delivery.js';
+import type { RunOptions } from './options.js';
+import type { CampaignPlace } from './place.js';
+import type { Selection } from './recipients.js';
+import {
+	assertExpected,
+	describe,
+	documentOf,
+	Findings,
+	noRecipients,
+	outcomesOf,
+	reasonsOf,
+	recipientsOf,
+	sayCounts,
+	sayOutcomes,
+	sender,
+	waitingOf,
+} from './report.js';
+import { sayPlan } from './request.js';
+import { eachResult, writeCampaign } from './results.js';
+
+export interface Recipients {
+	/** Their name in sentences: `list 1 "Readers"`, `people.csv`. */
+	readonly of: string;
+	/** Null for rows. */
+	readonly selection: Selection | null;
+	/** Null for requests, which have one each. */
+	readonly subject: string | null;
+	/** Null where each request has its own, and where an earlier run has warned of it. */
+	readonly prepared: Prepared | null;
+	readonly isBulk: boolean;
+	/** The `--source` that another run needs, because the rows came through a pipe. */
+	readonly again?: string | undefined;
+	/** Returns the first errors of recipients. */
+	stage(place: CampaignPlace, session: CampaignSession): Promise<readonly string[]>;
+}
+
+/**
+ * Who began it: this run under a made-up name (`unnamed`), which its user sees at the release, or under a given one
+ * (`named`), or an `earlier` run, whose staging is kept.
+ */
+export type Begun = 'unnamed' | 'named' | 'earlier';
+
+export interface CampaignRun {
+	place: CampaignPlace;
+	session: CampaignSession;
+	begun: Begun;
+	options: RunOptions;
+	recipients: Recipients;
+}
+
+export async function runCampaign(cx: CommandContext, run: CampaignRun): Promise<ExitCode> {
+	const { campaigns, isForeign } = run.place;
+	const { id, key: name } = run.session;
+	const status = await campaigns.status(id);
+	if (status.state === 'canceled') throw wasCanceled(name);
+	if (status.state === 'staged') await release(cx, run);
+	else if (isFinished(status)) return reportFinished(cx, run, status);
+	// Only the delivery tells whether another process holds a campaign of this machine.
+	else await cx.note(`the campaign "${name}" is released already${isForeign ? '' : ': resuming it'}`);
+	const released = await campaigns.status(id);
+	await cx.note(`campaign ${name}, ${id}`);
+	const plan = sayPlan(released.plan, cx.times);
+	if (plan === null) {
+		const delivering = () => deliver(cx, run, { counts: released.counts, known: status.replies });
+		// A campaign of this machine waits here: no service has accepted it.
+		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
+	}
+	await cx.out.document(documentOf(released), `released: ${describe(released.counts)}`);
+	await cx.note(plan);
+	await cx.hint(['nothing is sent before then; ', await sender(cx), ' must be running']);
+	return exits.done;
+}
+
+export function wasCanceled(name: string): UsageError {
+	return new UsageError(`the campaign "${name}" was canceled; give another name`);
+}
+
+export async function assertStaged(cx: CommandContext, run: CampaignRun): Promise<void> {
+	assertCount(run, (await assertSendable(cx, run, [])).counts);
+}
+
+/**
+ * Stages and checks, and releases nothing where a check fails. A campaign that this run began is dropped if the user or a
+ * refusal ends the run; one with a made-up name always, because the user has not seen that name.
+ */
+async function release(cx: CommandContext, run: CampaignRun): Promise<void> {
+	const { begun, place, session, recipients } = run;
+	const { key: name } = session;
+	let step: 'staging' | 'counting' | 'asking' | 'releasing' = 'staging';
+	try {
+		const errors = await recipients.stage(place, session);
+		cx.signal.throwIfAborted();
+		const status = await assertSendable(cx, run, errors);
+		step = 'counting';
+		assertCount(run, status.counts);
+		step = 'asking';
+		await agree(cx, run, status);
+		cx.signal.throwIfAborted();
+		step = 'releasing';
+		await releaseOnce(run, status.counts.staged);
+	} catch (error) {
+		// A campaign whose release got no answer may be on its way, so it is not dropped.
+		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
+		const isEnded = step === 'asking' || (step === 'staging' && error instanceof UsageError);
+		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);
+		if (isDropped) await drop(cx, run);
+		const rest = recipients.again === undefined ? [] : ['--source', recipients.again];
+		const resume = [mailctl('campaigns', 'resume', name, ...rest), ' continues'];
+		if (cx.signal.aborted)
+			await cx.hint(
+				isDropped ? `nothing was sent, and "${name}" is dropped` : ['nothing was sent; ', ...resume],
+			);
+		else if (!isDropped && error instanceof Declined)
+			throw new Declined({ done: 'nothing was sent', hint: resume });
+		throw error;
+	}
+}
+
+/** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
+async function releaseOnce({ place, session }: CampaignRun, expect_count: number): Promise<void> {
+	const { campaigns } = place;
+	try {
+		await campaigns.release(session.id, { expect_count });
+	} catch (error) {
+		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
+		const state = (await campaigns.status(session.id).catch(() => null))?.state ?? null;
+		if (state === 'released') return;
+		// An error that the service itself answered is done with by now.
+		const isError = error.http !== null && error.http.status >= 500;
+		if (state !== null && isError && !error.unanswered) throw error;
+		const message = `the campaign may or may not be released: ${error.message}`;
+		throw new CliError('uncertain', exits.uncertain, message, {
+			hint: [mailctl('campaigns', 'resume', session.key), ': no recipient gets it twice'],
+			cause: error,
+		});
+	}
+}
+
+/** Reports its own error as a warning, because another error ends the command. A released campaign stays. */
+async function drop(cx: CommandContext, { place, session }: CampaignRun): Promise<void> {
+	try {
+		await place.campaigns.cancel(session.id, { forget: true });
+	} catch (error) {
+		if (error instanceof ApiError && (error.code === 'conflict' || error.code === 'not_found')) return;
+		await cx.warn(`could not drop what was staged as "${session.key}"`);
+	}
+}
+
+async function assertSendable(
+	cx: CommandContext,
+	{ place, session, begun, options, recipients }: CampaignRun,
+	errors: readonly string[],
+): Promise<CampaignStatus> {
+	const { of, selection } = recipients;
+	const status = await place.campaigns.status(session.id);
+	const { counts, lists = [] } = status;
+	const all = recipientsOf(counts) + counts.rejected;
+	if (all === 0 && options.expectCount !== 0)
+		throw noRecipients(of, selection === null ? [] : sayCounts(lists, selection));
+	if (counts.rejected === 0) return status;
+	const findings = new Findings(cx);
+	if (selection !== null && !place.isForeign) findings.addOfLists(reasonsOf(lists), errors);
+	else
+		for await (const { text, ...result } of eachResult(cx, place.campaigns, session.id, { only: 'findings' }))
+			findings.add({ ...result, text: text ?? '' });
+	if (!options.skipInvalid) throw findings.refusal(all, begun === 'earlier' ? session.key : null);
+	await findings.warn(cx, all, true);
+	return status;
+}
+
+function assertCount({ begun, session, options, recipients }: CampaignRun, counts: AcceptCounts): void {
+	const { key: name } = session;
+	// The list of an earlier run may have changed since.
+	const of = begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : recipients.of;
+	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
+	assertExpected(recipientsOf(counts), of, options, begun === 'unnamed' ? [] : [stays]);
+}
+
+const shownSample = 3;
+
+async function agree(cx: CommandContext, run: CampaignRun, status: CampaignStatus): Promise<void> {
+	const { of, subject, selection, prepared, isBulk } = run.recipients;
+	const { expectCount, sample = shownSample } = run.options;
+	const { staged } = status.counts;
+	await cx.note(`${describe(status.counts)} of ${of}`);
+	for (const line of selection === null ? [] : sayCounts(status.lists ?? [], selection)) await cx.note(line);
+	if (prepared !== null) await warnOfContent(cx, prepared);
+	await warnOfLinks(cx, isBulk);
+	if (expectCount !== undefined && cx.globals.yes === true) return;
+	const shown = await take(addresses(cx, run, sample), sample);
+	// One a line: a terminal would break them anywhere.
+	const more = shown.length < staged ? ['  …'] : [];
+	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
+	const mail = `send${subject === null ? '' : ` "${subject}"`} to ${counted(staged, 'recipient')}`;
+	const plan = status.plan && sayPlan({ ...status.plan, opens_at: status.plan.starts_at }, cx.times);
+	await cx.confirm({ kind: 'mild', what: plan ? `${mail}, ${plan}` : mail });
+}
+
+async function* addresses(cx: CommandContext, run: CampaignRun, limit: number): AsyncGenerator<string> {
+	const { place, session, recipients } = run;
+	if (recipients.selection === null || place.isForeign) {
+		for await (const { state, to } of eachResult(cx, place.campaigns, session.id))
+			if (state !== 'rejected' && state !== 'suppressed') yield to;
+		return;
+	}
+	const messages = await need(await cx.api(), 'messages');
+	const filter = { campaign_unique_id: session.id };
+	for await (const { to } of walk(messages, filter, { signal: cx.signal, limit })) yield to;
+}
+
+function isFinished({ messages }: CampaignStatus): boolean {
+	const { deferred = 0, uncertain = 0 } = messages;
+	return waitingOf(messages) + deferred + uncertain === 0;
+}
+
+async function reportFinished(cx: CommandContext, run: CampaignRun, status: CampaignStatus) {
+	const { place, session } = run;
+	await cx.note(`the campaign "${session.key}" is finished: ${sayOutcomes(status.messages)}`);
+	const found = isTable(cx.out.format) ? await lookUpCampaign(place.campaigns, session.id) : undefined;
+	if (found === undefined) await cx.out.document(documentOf(status));
+	else await showDetail(cx, detailOf(found, status));
+	await writeResults(cx, run);
+	return exitOf(cx, outcomesOf(status.messages), unsentOf(status));
+}
+
+/** `known`: replies of an earlier run, read before the release: a fast server sends all of it before the answer. */
+async function deliver(
+	cx: CommandContext,
+	run: CampaignRun,
+	{ counts, known }: Pick<CampaignStatus, 'counts'> & { known: CampaignStatus['replies'] },
+): Promise<ExitCode> {
+	const { place, options } = run;
+	const { id, key: name } = run.session;
+	const { local } = await cx.connection();
+	if (options.rate !== undefined) await local?.queue.keepRate(id, options.rate);
+	const outcome = await place.deliver(id, counts.staged, options).catch(async (error: unknown) => {
+		// The cause of the early end is reported, whether the results can be written or not.
+		await writeResults(cx, run).catch(() => undefined);
+		throw error;
+	});
+	// All counts below are of this moment: another process may have sent more since the delivery ended.
+	const after = await place.campaigns.status(id);
+	// Print this before the results: a file that cannot be written ends the command.
+	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
+	await writeResults(cx, run);
+	const replies = isDeepStrictEqual(known, after.replies) ? [] : after.replies;
+	const campaign = { name, sentence: sayOutcomes(after.messages), replies };
+	const summary = outcome && { ...outcome, counts: outcomesOf(after.messages) };
+	const end = { waiting: waitingOf(after.messages), campaign, ...unsentOf(after) };
+	return concludeDelivery(cx, summary, end);
+}
+
+/** An error of the results says that nothing of what was sent is lost. */
+async function writeResults(cx: CommandContext, run: CampaignRun): Promise<void> {
+	const { place, session, options, recipients } = run;
+	if (options.results === undefined) return;
+	try {
+		const isRows = recipients.selection === null;
+		await writeCampaign(cx, place, session.id, { isRows, path: options.results });
+	} catch (error) {
+		const later = mailctl('campaigns', 'results', session.key, '--save', 'FILE');
+		throw hinted(error, [['only the results are missing: ', later, ' writes them']]);
+	}
+}
+
+function unsentOf({ counts, messages }: CampaignStatus) {
+	const { canceled: _, ...others } = messages;
+	const isUnsent = recipientsOf(counts) > 0 && Object.values(others).every((count) => count === 0);
+	return { isUnsent, leftOut: counts.rejected };
+}

@@ -1,0 +1,420 @@
+/**
+ * One send call, and the delivery of accepted messages. On a local database `send` delivers its own messages; it waits for a
+ * mailctl server, and other services tell nothing. The end of the delivery is reported here, and is the exit code.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { emailKey, parseMailbox } from '../../../api/address.js';
+import type { Accepted, Call } from '../../../api/api.js';
+import type { CampaignStatus } from '../../../api/campaigns.js';
+import type { Messages } from '../../../api/capabilities.js';
+import { noDeliveries } from '../../../api/counts.js';
+import { ApiError, invalid, mayHaveHappened } from '../../../api/errors.js';
+import type { SendRequest } from '../../../api/inputs.js';
+import { isRefusalOfSender, isRefusedSender, refusedSenderReason } from '../../../api/pauses.js';
+import type { SendResult, Uuid } from '../../../api/records.js';
+import { mailctl } from '../../frame/command-line.js';
+import type { DeliveryScope, DeliverySummary, FileToSend, LocalEngine } from '../../frame/connection.js';
+import type { CommandContext } from '../../frame/context.js';
+import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
+import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { paced } from '../../frame/values.js';
+import { numberText, replyText } from '../../render/units.js';
+import { doNotRepeat, explained, queuePaused, sayWhatHolds, senderless } from '../../verbs/refusals.js';
+import type { RunOptions } from './options.js';
+import {
+	howToContinue,
+	limitedUntil,
+	outcomesOf,
+	sender,
+	sentenceOf,
+	settledOf,
+	troublesOf,
+	waitingOf,
+} from './report.js';
+import { sayTime, sendHint, uploadAttachments } from './request.js';
+import { writeMessages } from './results.js';
+
+/** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
+export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions): Promise<void> {
+	const { local } = await cx.connection();
+	if (local === null || wait === false) return;
+	if ((await local.settings.get())['smtp_url'] !== undefined) return;
+	if (!cx.canAsk) throw new NoSmtp();
+	throw hinted(new NoSmtp(), [
+		['to be asked for it: ', mailctl('engine', 'init')],
+		['a mail server on this machine, for a first try: ', mailctl('sink')],
+	]);
+}
+
+export interface Sent extends Accepted {
+	answer: SendResult;
+}
+
+/** A test message may be repeated freely, so its errors name no idempotency key. */
+export async function accept(
+	cx: CommandContext,
+	request: SendRequest,
+	{ idempotencyKey, isTest = false }: { idempotencyKey?: string | undefined; isTest?: boolean },
+): Promise<Sent> {
+	const api = await cx.api();
+	const { idempotentSend } = await api.capabilities();
+	// Other services do not know the header.
+	const key = idempotentSend ? (idempotencyKey ?? randomUUID()) : null;
+	let accepted: Accepted = { campaign: null, submission: null, replayed: false };
+	const call: Call = {
+		signal: cx.signal,
+		onAccepted: (one) => {
+			accepted = one;
+		},
+		...(key !== null && { idempotencyKey: key }),
+	};
+	const sending = maybeSent(cx, api.send(request, call), isTest ? null : key);
+	const answer = await explained(sending, { input: request, hint: sendHint });
+	return { ...accepted, answer };
+}
+
+export async function deliverSent(
+	cx: CommandContext,
+	{ answer: { messages, messages_created: total }, submission }: Sent,
+	options: RunOptions,
+): Promise<ExitCode> {
+	if (total === 0) return exits.partly;
+	if (submission === null) return exits.done;
+	return afterAcceptance(cx, null, async () => {
+		const ids = messages.map(({ id }) => id);
+		const summary = await deliverNow(cx, { scope: { submission }, total, options }, ids);
+		if (options.results !== undefined) await writeMessages(cx, options.results, ids);
+		const settled = summary === null ? 0 : settledOf(summary.counts);
+		const isUnsent = settled === total && summary?.counts.canceled === total;
+		const end = { waiting: total - settled, isUnsent, leftOut: 0, campaign: null };
+		return concludeDelivery(cx, summary, end);
+	});
+}
+
+/**
+ * Ends with exit 13 without a clear answer, never with a plain network or server error: another try may send twice. It is
+ * safe under `key`; null where the service keeps none.
+ */
+export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key: string | null): Promise<T> {
+	try {
+		return await sending;
+	} catch (error) {
+		if (cx.signal.aborted && (await cx.connection()).local === null)
+			await cx.warn('stopped before the service answered: it may or may not have been sent');
+		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
+		throw new CliError('uncertain', exits.uncertain, `it may or may not have been sent: ${error.message}`, {
+			hint:
+				key === null
+					? 'look at the report or ask a recipient before you send it again'
+					: `to try again without sending twice, add --idempotency-key ${key}`,
+			cause: error,
+		});
+	}
+}
+
+export async function sayWhoGetsNone(
+	cx: CommandContext,
+	{ to }: Pick<SendRequest, 'to'>,
+	{ messages }: SendResult,
+): Promise<void> {
+	const made = new Set(messages.map((message) => emailKey(message.to)));
+	const left = [...new Set(to.map(emailKey))].filter((key) => !made.has(key));
+	const [first] = left;
+	if (first === undefined) return;
+	for (const key of left) await cx.note(`no message to ${key}: suppressed or inactive`);
+	if ((await (await cx.api()).capabilities()).ext.people !== undefined)
+		await cx.hint(mailctl('why', left.length === 1 ? first : 'ADDRESS'));
+}
+
+/** A dry run on a local database accepts the request and undoes it. A preview, and another target, only check it. */
+export async function foreseeSending(
+	cx: CommandContext,
+	request: SendRequest,
+	{ idempotencyKey, files }: { idempotencyKey?: string | undefined; files?: readonly FileToSend[] },
+): Promise<ExitCode> {
+	if (!cx.dryRun || (await cx.connection()).local === null) {
+		await assertAcceptable(cx, request);
+		return exits.done;
+	}
+	await uploadAttachments(cx, files);
+	const call: Call = { signal: cx.signal, ...(idempotencyKey !== undefined && { idempotencyKey }) };
+	const sending = (await cx.api()).send(request, call);
+	const answer = await explained(sending, { input: request, hint: sendHint });
+	await sayWhoGetsNone(cx, request, answer);
+	return answer.messages_created === 0 ? exits.partly : exits.done;
+}
+
+/** A preview of a message that would be refused would mislead. */
+export async function assertAcceptable(cx: CommandContext, request: SendRequest): Promise<void> {
+	const check = await foreseeing(cx);
+	await explained(check(request), { input: request, hint: sendHint });
+}
+
+/** Checks a request without accepting it. A server's own rules are not checked here. */
+export async function foreseeing(cx: CommandContext): Promise<(request: SendRequest) => Promise<void>> {
+	const { local } = await cx.connection();
+	if (local !== null) return local.foreseeSend;
+	const { sendFields } = await import('../../../api/messages.js');
+	return async (request) => {
+		const parsed = sendFields.parse(request);
+		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+	};
+}
+
+interface Delivery {
+	scope: NonNullable<DeliveryScope>;
+	total: number;
+	options: RunOptions;
+}
+
+export const defaultWaitMs = 600_000;
+
+/** Null: this run does not wait, or the service does not tell. `ids`: the messages of a submission. */
+export async function deliverNow(
+	cx: CommandContext,
+	delivery: Delivery,
+	ids: readonly Uuid[] = [],
+): Promise<DeliverySummary | null> {
+	const { messages } = (await (await cx.api()).capabilities()).ext;
+	if (messages === undefined) return null;
+	if (delivery.options.wait === false) {
+		await cx.hint(['accepted and queued; ', await sender(cx), ' sends it']);
+		await sayWhatHolds(cx, delivery.scope, null);
+		return null;
+	}
+	const { local } = await cx.connection();
+	const closing = await watchWindow(cx, delivery.scope);
+	const how = { ...delivery, messages, signal: AbortSignal.any([cx.signal, closing.signal]) };
+	const delivering = local === null ? waitForServer(cx, how) : deliverHere(cx, local, how);
+	const summary = await delivering.finally(closing.stop);
+	if (summary.kind === 'stopped' && closing.signal.aborted && !cx.signal.aborted)
+		return { ...summary, kind: 'closed', reason: String(closing.signal.reason) };
+	if (summary.kind === 'settled' && summary.counts.deferred > 0) {
+		const reason = await refusedSenderOf(messages, ids);
+		if (reason !== null) return { ...summary, kind: 'paused', reason };
+	}
+	return summary;
+}
+
+interface Watched extends Delivery {
+	messages: Messages;
+	signal: AbortSignal;
+}
+
+async function deliverHere(
+	cx: CommandContext,
+	local: LocalEngine,
+	{ scope, total, options, messages, signal }: Watched,
+): Promise<DeliverySummary> {
+	const { rate, connections, waitTimeout: stallMs = defaultWaitMs } = options;
+	// A run counts only the messages that it sends itself.
+	const earlier = (await messages.progress(scope)).messages;
+	const before = Math.max(0, total - waitingOf(earlier) - (earlier.deferred ?? 0));
+	const progress = cx.progress('sending', total, before);
+	try {
+		const summary = await local.deliver({
+			scope,
+			until: 'settled',
+			signal,
+			leftMs: cx.leftMs(),
+			stallMs,
+			...paced(rate),
+			...(connections !== undefined && { connections }),
+			onProgress: (counts) => progress.update(before + settledOf(counts), troublesOf(counts)),
+			onLimited: (until) => void cx.warn(limitedUntil(until, cx.times)),
+		});
+		// Another process or an earlier call may have sent some of the scope.
+		const { messages: states } = await messages.progress(scope);
+		// A message that is deferred for its sender waits for a person.
+		const isHeld = summary.kind === 'stopped' || isRefusedSender(summary.reason);
+		const isDone = !isHeld && waitingOf(states) === 0;
+		return { ...summary, ...(isDone && { kind: 'settled', reason: null }), counts: outcomesOf(states) };
+	} finally {
+		progress.stop();
+	}
+}
+
+const firstPauseMs = 30;
+const longestPauseMs = 1_000;
+/** A server finds out by its next try that its mail server works again, so one look is not enough. */
+const pausedMs = 5_000;
+
+async function waitForServer(
+	cx: CommandContext,
+	{ scope, total, options: { waitTimeout: stallMs = defaultWaitMs }, messages, signal }: Watched,
+): Promise<DeliverySummary> {
+	let counts = noDeliveries();
+	let movedAt = performance.now();
+	let isWarned = false;
+	let progress: ReturnType<CommandContext['progress']> | null = null;
+	const end = (kind: DeliverySummary['kind'], reason: string | null = null) => ({
+		kind,
+		reason,
+		counts,
+		warnings: [],
+	});
+	try {
+		for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
+			if (signal.aborted) return end('stopped');
+			const found = await messages.progress(scope, { signal }).catch((error: unknown) => {
+				if (signal.aborted) return null;
+				throw error;
+			});
+			if (found === null) return end('stopped');
+			const before = settledOf(counts);
+			counts = outcomesOf(found.messages);
+			const settled = settledOf(counts);
+			if (settled !== before) movedAt = performance.now();
+			if (waitingOf(found.messages) === 0) return end('settled');
+			progress ??= cx.progress('sending', total, settled);
+			progress.update(settled, troublesOf(counts));
+			const still = performance.now() - movedAt;
+			if (found.paused !== null && still >= Math.min(pausedMs, stallMs)) return end('paused', found.paused);
+			if (still >= stallMs) return end('stalled');
+			if (found.has_worker === false && still >= pausedMs && !isWarned) {
+				isWarned = true;
+				await cx.warn('nothing is sent', await senderless(cx));
+			}
+			await delay(pause, undefined, { signal }).catch(() => undefined);
+		}
+	} finally {
+		progress?.stop();
+	}
+}
+
+const lookEveryMs = 1_000;
+
+/** Aborts when the hours of the campaign (`--window`) are over, with the time of the next ones. */
+async function watchWindow(cx: CommandContext, scope: Delivery['scope']) {
+	const { campaigns } = (await (await cx.api()).capabilities()).ext;
+	const controller = new AbortController();
+	const plan = async () =>
+		'campaign' in scope ? (await campaigns?.status(scope.campaign, { signal: cx.signal }))?.plan : undefined;
+	const look = async () => {
+		const now = await plan();
+		if (now?.opens_at == null) return;
+		const next = `${sayTime(now.opens_at, now)} ${now.time_zone}`;
+		controller.abort(`its hours are over, and it continues at ${next}`);
+	};
+	const hasWindow = ((await plan())?.window ?? null) !== null;
+	const timer = hasWindow ? setInterval(() => void look().catch(() => undefined), lookEveryMs) : undefined;
+	return { signal: controller.signal, stop: () => clearInterval(timer) };
+}
+
+/** The last messages of a submission are sent last. */
+const mostLookedAt = 20;
+
+async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
+	for (const id of ids.slice(-mostLookedAt)) {
+		const { state, from, last_reply } = await messages.get(id);
+		if (state === 'deferred' && last_reply !== null && isRefusalOfSender(last_reply))
+			return refusedSenderReason(parseMailbox(from)?.address ?? from, last_reply);
+	}
+	return null;
+}
+
+/** Exits that say "try again": after an acceptance that would send everything once more. */
+const triedAgain: ReadonlySet<ExitCode> = new Set([
+	...[exits.notFound, exits.authentication, exits.refused, exits.network, exits.server],
+]);
+
+/**
+ * Runs the work after an acceptance. Its errors say that the messages are accepted, with exit 14 instead of a code that a
+ * script answers with another try. `campaign`: its name; null for one submission.
+ */
+export async function afterAcceptance<T>(
+	cx: CommandContext,
+	campaign: string | null,
+	work: () => Promise<T>,
+): Promise<T> {
+	try {
+		return await work();
+	} catch (error) {
+		const { code, exit, message, details, retryable } = classify(error);
+		const isTriedAgain = triedAgain.has(exit);
+		if (cx.signal.aborted || !(isTriedAgain || retryable)) throw error;
+		const [told, end] = isTriedAgain ? (['accepted_and_queued', exits.queued] as const) : [code, exit];
+		throw new CliError(told, end, `${doNotRepeat}: ${message}`, {
+			hint: campaign === null ? mailctl('messages', 'list') : await howToContinue(cx, campaign),
+			...(details !== null && { details }),
+			cause: error,
+		});
+	}
+}
+
+/** A deadline's hint proposes another run, which may send twice. */
+export function endOfSend(reason: unknown): unknown {
+	if (!(reason instanceof DeadlinePassed)) return reason;
+	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });
+}
+
+interface DeliveryEnd {
+	/** Messages without an outcome. */
+	waiting: number;
+	/** All recipients are suppressed or canceled. */
+	isUnsent: boolean;
+	/** Recipients that were rejected. */
+	leftOut: number;
+	/** Null for one submission. */
+	campaign: { name: string; sentence: string; replies: CampaignStatus['replies'] } | null;
+}
+
+/** Reports how a delivery ended, and returns the exit code. `summary` null: this run did not wait. */
+export async function concludeDelivery(
+	cx: CommandContext,
+	summary: DeliverySummary | null,
+	end: DeliveryEnd,
+): Promise<ExitCode> {
+	if (summary === null) return exitOf(cx, noDeliveries(), end);
+	const { kind, counts, warnings } = summary;
+	const { waiting, campaign } = end;
+	for (const warning of warnings) await cx.warn(warning);
+	if (kind === 'settled' || settledOf(counts) > 0) {
+		const left = kind === 'settled' || waiting === 0 ? '' : `, still queued ${numberText(waiting)}`;
+		await cx.note((campaign?.sentence ?? sentenceOf(counts)) + left);
+	}
+	for (const reply of campaign?.replies ?? []) await cx.note(replyText(reply));
+	const early = await earlyEnd(cx, summary, campaign?.name ?? null);
+	if (early !== null) throw early;
+	if (kind === 'stopped' && campaign !== null) await cx.hint(await howToContinue(cx, campaign.name));
+	else if (kind === 'stopped' && waiting > 0)
+		await cx.hint(['what was accepted stays queued; ', await sender(cx, '--drain'), ' sends it']);
+	if (counts.deferred > 0) await cx.hint(['deferred messages are tried again by ', await sender(cx)]);
+	if (counts.uncertain > 0 && (await (await cx.api()).capabilities()).ext.messages !== undefined)
+		await cx.hint([mailctl('messages', 'list', '--status', 'uncertain'), ' shows what may have arrived']);
+	if (kind === 'stopped') cx.signal.throwIfAborted();
+	return exitOf(cx, counts, end);
+}
+
+async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, campaign: string | null) {
+	const by = await sender(cx);
+	if (kind === 'paused') {
+		const then = (await cx.connection()).local === null ? 'the server sends it' : ['run ', drain];
+		return queuePaused(cx, { reason, hint: ['nothing is lost: correct it, then ', then], hasAccepted: true });
+	}
+	if (kind === 'closed') {
+		const hint = [by, ' must be running then'];
+		return new CliError('accepted_and_queued', exits.queued, `${doNotRepeat}: ${reason}`, { hint });
+	}
+	if (kind !== 'stalled') return null;
+	const why = reason === null ? '' : `: ${reason}`;
+	return new CliError('stalled', exits.outOfTime, `no progress within --wait-timeout${why}`, {
+		hint: campaign === null ? [doNotRepeat, '; ', by, ' continues'] : await howToContinue(cx, campaign),
+	});
+}
+
+const drain = mailctl('worker', '--drain');
+
+/** `partly` (9) where recipients were left out or no recipient gets the mail, however well the rest went. */
+export async function exitOf(
+	cx: CommandContext,
+	{ uncertain, bounced, failed }: DeliverySummary['counts'],
+	{ isUnsent, leftOut }: Pick<DeliveryEnd, 'isUnsent' | 'leftOut'>,
+): Promise<ExitCode> {
+	if (uncertain > 0) return exits.uncertain;
+	if (bounced + failed > 0) return exits.partly;
+	if (isUnsent) await cx.warn('no recipient gets it: all are suppressed or canceled');
+	return isUnsent || leftOut > 0 ? exits.partly : exits.done;
+}

@@ -1,0 +1,29 @@
+import { parseMailbox } from '../../api/address.js';
+import type { CommandContext } from '../frame/context.js';
+import { UsageError } from '../frame/errors.js';
+
+/** The profile limits its recipients. */
+export function isLimited(cx: CommandContext): boolean {
+	return cx.settings.profile.allowRecipients !== undefined;
+}
+
+/** Throws `UsageError` naming the first address that no pattern of the profile covers. */
+export function assertAllowed(cx: CommandContext, addresses: readonly string[]): void {
+	const { allowRecipients } = cx.settings.profile;
+	if (allowRecipients === undefined) return;
+	const patterns = allowRecipients.map(toExpression);
+	const refused = addresses.find((text) => {
+		const address = parseMailbox(text)?.address ?? text;
+		return !patterns.some((pattern) => pattern.test(address));
+	});
+	if (refused === undefined) return;
+	throw new UsageError(`this profile may not write to ${refused}; nothing was sent`, {
+		hint: `allowRecipients is ${allowRecipients.join(', ')}`,
+	});
+}
+
+/** `*` matches anything within a part of the address, in any case. */
+function toExpression(glob: string): RegExp {
+	const parts = glob.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
+	return new RegExp(`^${parts.join('[^@]*')}$`, 'i');
+}
