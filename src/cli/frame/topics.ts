@@ -110,13 +110,13 @@ There are three ways to ingest bounces.
 
      mailctl engine bounces ingest ~/Maildir
 
-mailctl counts each bounce once. mailctl messages get ID shows the bounce
-reports of a message, mailctl suppressions list shows the suppressed addresses,
-and mailctl suppressions remove ADDRESS lifts a suppression.
+Each bounce counts once. mailctl messages get ID shows the bounce reports of a
+message, mailctl suppressions list shows the suppressed addresses, and mailctl
+suppressions remove ADDRESS lifts a suppression.
 `;
 
 const notifications = `
-A webhook is a URL that mailctl calls when an event happens to a message:
+A webhook is a URL that gets a call when an event happens to a message:
 
   mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED
 
@@ -133,19 +133,19 @@ mailctl webhooks secret -o name prints it, and --rotate creates a new secret.
 The old secret also signs for 24 hours, or until the next rotation. A call to a
 webhook with a login has basic authentication.
 
-Schedule: 2xx is success. After any other answer, including a redirect, mailctl
-retries the call after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours. An
-attempt lasts up to 15 s. All attempts have the same webhook-id, so a receiver
-can recognize repeats. 410 stops the webhook until you change or replay it.
+Schedule: 2xx is success. After any other answer, including a redirect, the call
+is retried after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 hours. An attempt
+lasts up to 15 s. All attempts have the same webhook-id, so a receiver can
+recognize repeats. 410 stops the webhook until you change or replay it.
 
-mailctl serve and mailctl worker send the calls. mailctl keeps the results for
-30 days, and can replay calls:
+mailctl serve and mailctl worker send the calls. The results are kept for 30
+days, and you can replay calls:
 
   mailctl webhooks deliveries 3 --state failed
   mailctl webhooks replay 3 --failed
 
-To test a webhook, run mailctl webhooks test 3. mailctl refuses addresses of
-this machine and of private networks, unless you run mailctl engine settings set
+To test a webhook, run mailctl webhooks test 3. Addresses of this machine and of
+private networks are refused, unless you run mailctl engine settings set
 allow_private_webhooks true.
 
 In CI, listen creates a temporary webhook, checks the signature, prints the
