@@ -155,7 +155,7 @@ const misfit = 'its cells were filled up or joined to fit the header: correct th
  * who corrects three rows of thousands would import them all.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
-	[duplicateCode, 'a duplicate of the import before (without its _code it is taken)'],
+	[duplicateCode, 'a repeated row of the import before (to import it anyway: empty its _code)'],
 	['too_few_cells', misfit],
 	['too_many_cells', misfit],
 	[nestedCode, 'a cell holds the JSON of an object or list: correct it, and empty its _code'],

@@ -197,7 +197,7 @@ class SingleSession {
 		await this.#parts.pace.row();
 		if (this.#taken.has(hashOf(row.key)) || (await before) === true) {
 			await deactivate(this.#parts, row);
-			const error = `email: ${row.email} stands in this import already.`;
+			const error = `email: ${row.email} is in this import already.`;
 			return { kind: 'duplicate', code: 'duplicate', error };
 		}
 		const outcome = await settleRow(this.#parts, row, this.#intentsOf(number));

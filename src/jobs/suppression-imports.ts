@@ -36,7 +36,7 @@ export class SuppressionBatches implements Imports {
 			else
 				duplicates.push({
 					...{ row, code: duplicateCode },
-					error: `email: ${one.email} stands in this file already.`,
+					error: `email: ${one.email} is in this file already.`,
 				});
 		}
 		const ack = rows.length === 0 ? nothing : await this.#take(rows);

@@ -60,7 +60,7 @@ describe('an import on another service', () => {
 		expect(found).toEqual(counts({ created: 1, updated: 1, unchanged: 1, duplicate: 1, rejected: 1 }));
 		expect(rejects).toEqual([
 			'3 invalid email: Enter a valid email address.',
-			'4 duplicate email: Carl@Example.com stands in this import already.',
+			'4 duplicate email: Carl@Example.com is in this import already.',
 		]);
 		expect(await deployment.people()).toEqual({
 			'ann@example.com': { name: 'Ann', is_active: true, meta: { city: 'Rome', plan: 'pro' } },

@@ -195,13 +195,13 @@ const remove = command({
 			const inactive = removals.reduce((sum, removal) => sum + removal.inactive_subscribers, 0);
 			await cx.out.document(
 				{ deleted, suppressions: lifted, inactive_subscribers: inactive },
-				`mail may go to ${nameOrCount(deleted, 'addresses')} again`,
+				`lifted the suppression of ${nameOrCount(deleted, 'addresses')}`,
 			);
 			const [first] = deleted;
 			if (inactive > 0 && first !== undefined)
 				await cx.hint([
 					`${counted(inactive, 'subscriber stays', 'subscribers stay')} inactive: `,
-					mailctl('subscribers', 'activate', first, '--list', 'LIST'),
+					mailctl('subscribers', 'activate', first, '--list', list ?? 'LIST'),
 				]);
 		}
 		return failed === 0 ? exits.done : exits.partly;

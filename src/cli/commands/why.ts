@@ -66,9 +66,7 @@ function unknown({ email, told }: Held, times: Times): CliError {
 		told === null
 			? 'in any list of this service'
 			: `here: it is in no list, and no mail went to it${deleted}`;
-	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`, {
-		hint: mailctl('subscribers', 'find', email),
-	});
+	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`);
 }
 
 function documentOf({ email, subscribers, told }: Held, answer: readonly string[]): object {
@@ -370,7 +368,7 @@ const sources: Readonly<Record<string, string>> = {
 	DELIVERY: 'a delivery',
 	BOUNCE: 'a bounce report',
 	COMPLAINT: 'a complaint',
-	API: 'a call or a command',
+	API: 'the API or a command',
 	IMPORT: 'an import',
 	FORM: 'a form',
 	APP: 'an application',

@@ -1,6 +1,6 @@
 import { need } from '../../api/capabilities.js';
 import { microsPerMs, microsPerSecond } from '../../api/datetime.js';
-import { codeOf } from '../../api/errors.js';
+import { codeOf, isForbidden } from '../../api/errors.js';
 import { isRecord } from '../../api/json.js';
 import { causeOf } from '../../api/pauses.js';
 import { isLoopback } from '../../api/schema/url.js';
@@ -165,12 +165,16 @@ function serviceChecks(
 		},
 		'service.queue': async () => {
 			await mustBeOurs();
-			// Every scope may ask for the progress of a submission, even of one that does not exist.
+			// The scope `send` may ask for progress, even of a submission that does not exist.
 			const submission = '00000000-0000-4000-8000-000000000000';
 			const progress = async () =>
 				(await need(api, 'messages')).progress({ submission }, { signal: timeout() });
-			const { paused, has_worker } = await progress().catch(() => {
-				throw new Skip('it does not tell the state of its queue');
+			const { paused, has_worker } = await progress().catch((error) => {
+				throw new Skip(
+					isForbidden(error)
+						? 'the token may not ask for the state of its queue'
+						: 'it does not tell the state of its queue',
+				);
 			});
 			// A server keeps these commands to the machine that owns its database.
 			const there = 'on the machine of the server, with its --db or --profile:';

@@ -55,7 +55,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 			const sum = others.reduce((all, { secrets }) => all + secrets, 0);
 			const many = counted(sum, 'secret');
 			if (sum === 0) return ok(current === undefined ? 'no secrets' : `encrypted with key ${current.id}`);
-			if (current === undefined) return ok(`${many} not encrypted: MAILCTL_KEY_FILE is not set`);
+			if (current === undefined) return ok(`${many} stored in plain text: MAILCTL_KEY_FILE is not set`);
 			return warning(`${many} not encrypted with key ${current.id}`, line('engine', 'secrets', 'wrap'));
 		},
 		'settings.senders': async () => {

@@ -93,7 +93,7 @@ export class NoSmtp extends Error {
 
 export function onlyLocal(
 	path: string,
-	hint: Hint = 'use --db PATH, or --profile local for the default database',
+	hint: Hint = 'run it on the machine of the service, or name a local database with --db PATH',
 ): UsageError {
 	return new UsageError(`${path} needs a local database, but the target is a remote service`, {
 		hint,

@@ -158,7 +158,7 @@ async function writeInEditor(
 	let isDone = false;
 	try {
 		for (;;) {
-			const asked = `${question.replace(/:$/, '')}, Enter opens this editor:`;
+			const asked = `${question.replace(/:$/, '')}: which editor?`;
 			editor = (await ask({ question: asked, initial: editor })).trim() || editor;
 			await say(`opening ${editor}: write the text, then save and quit`);
 			const isWritten = await edit(editor, file, io);

@@ -56,7 +56,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		const bases =
 			counts === null
 				? `shares are ${ofSent}`
-				: `shares of deliveries and bounces are of ${numberText(counts.attempted)} attempted, others ${ofSent}`;
+				: `deliveries and bounces: % of ${numberText(counts.attempted)} attempted; others: % ${ofSent}`;
 		lines.push('', ...wrap(bases, width));
 	}
 	if (parted !== null) {

@@ -107,7 +107,7 @@ describe('mailctl campaigns', () => {
 		const top = `Campaign spring\n  subject  Spring news!\n  list     Readers\n  sender   news@example.com\n  sent on  2026-11-07 12:00 UTC\n2026-11-07 (UTC)\n\n  recipients  5\n    sent      2\n    waiting   0\n    deferred  1\n    bounced   1\n    left out  1\n\n`;
 		const report = await shown('campaigns', 'report', 'spring', '--no-pager');
 		expect(stripVTControlCharacters(report)).toContain(top);
-		const bases = '\nshares of deliveries and bounces are of 3 attempted, others of 2 sent\n';
+		const bases = '\ndeliveries and bounces: % of 3 attempted; others: % of 2 sent\n';
 		expect(report).toMatch(/\n {2}delivered +2 +66\.67 % *\n {2}opened +0 +0\.00 % +0 *\n/);
 		expect(report).toContain(bases);
 		const plain = await shown('report', '--campaign', 'spring', '--no-pager');

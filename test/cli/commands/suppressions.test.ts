@@ -152,7 +152,7 @@ describe('mailctl suppressions', () => {
 			expect((await project.run(one)).code).toBe(3);
 			const { code, stderr } = await project.run(['suppressions', 'remove', ann, '-y'], { columns: 100 });
 			expect(code).toBe(0);
-			expect(stderr).toContain(`mail may go to ${ann} again`);
+			expect(stderr).toContain(`lifted the suppression of ${ann}`);
 			expect(stderr).toContain('1 subscriber stays inactive:');
 			expect(stderr).toContain(`subscribers activate ${ann} --list LIST`);
 			expect(await project.json(['subscribers', 'activate', ann, '-l', '1'])).toMatchObject([
@@ -190,7 +190,7 @@ describe('mailctl suppressions', () => {
 			expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(
 				[
 					'E-Mail,Reason,Expires,_line,_code,_error',
-					'Bob@Example.com,,2099-01-01,4,duplicate,email: Bob@Example.com stands in this file already.',
+					'Bob@Example.com,,2099-01-01,4,duplicate,email: Bob@Example.com is in this file already.',
 					'nobody,,,5,invalid,email: Enter a valid email address: it has no @',
 					'carl@example.com,OTHER,,6,invalid_choice,"reason: ""OTHER"" is not a valid choice."',
 					'dora@example.com,,2020-01-01,7,expired,expires_at: This time is past.',

@@ -115,7 +115,7 @@ describe('batches sent before the previous answer', () => {
 				ack: {
 					position: 7,
 					counts: { created: 2, duplicate: 1 },
-					rejects: [{ row: 5, error: 'email: z@X.org stands in this import already.' }],
+					rejects: [{ row: 5, error: 'email: z@X.org is in this import already.' }],
 				},
 			},
 		]);

@@ -54,7 +54,7 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	);
 	// A year, plus the month that is compared with the same month a year ago.
 	const kept = await cx.ask(
-		'How long to keep messages (older ones are deleted, figures stay; none: for good):',
+		'How long to keep messages (older ones are deleted, figures stay; type none to keep all):',
 		{
 			initial: now['keep_messages'] ?? '400d',
 			check: async (text) =>

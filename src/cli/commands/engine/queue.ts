@@ -55,7 +55,10 @@ const resume = command({
 		const { queue } = await cx.local();
 		if (cx.dryRun) return cx.wouldDo('resume the queue', { resume: 'queue' });
 		const resumed = await queue.resume();
-		await cx.out.document({ resumed }, resumed ? 'the queue is sending again' : 'the queue was not paused');
+		await cx.out.document(
+			{ resumed },
+			resumed ? 'the queue is not paused any more' : 'the queue was not paused',
+		);
 		const { messages, workers } = await queue.stats();
 		if (
 			workers.length === 0 &&
@@ -127,7 +130,7 @@ export function pauseLine(paused: QueueStats['paused']): string {
 	const { kind, reason, since, retry_at } = paused;
 	if (kind === 'manual')
 		return `paused ${pausedBy(reason)} since ${since}${reason === null ? '' : `: ${reason}`}`;
-	return `${faultSentence(reason, since)}; tried again at ${retry_at}`;
+	return `${faultSentence(reason, since)}; the next try is at ${retry_at}`;
 }
 
 const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;

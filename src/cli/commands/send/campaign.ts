@@ -12,6 +12,7 @@ import { type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
+import { sayWhatHolds } from '../../verbs/refusals.js';
 import { detailOf, lookUpCampaign, showDetail } from '../campaigns/record.js';
 import { type Prepared, warnOfContent, warnOfLinks } from './content.js';
 import { afterAcceptance, concludeDelivery, exitOf } from './delivery.js';
@@ -82,7 +83,7 @@ export async function runCampaign(cx: CommandContext, run: CampaignRun): Promise
 		// A campaign of this machine waits here: no service has accepted it.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
-	await cx.out.document(documentOf(released), `released: ${describe(released.counts)}`);
+	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
 	await cx.note(plan);
 	await cx.hint(['nothing is sent before then; ', await sender(cx), ' must be running']);
 	return exits.done;
@@ -210,6 +211,7 @@ async function agree(cx: CommandContext, run: CampaignRun, status: CampaignStatu
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
 	const mail = `send${subject === null ? '' : ` "${subject}"`} to ${counted(staged, 'recipient')}`;
 	const plan = status.plan && sayPlan({ ...status.plan, opens_at: status.plan.starts_at }, cx.times);
+	await sayWhatHolds(cx, { campaign: run.session.id }, null);
 	await cx.confirm({ kind: 'mild', what: plan ? `${mail}, ${plan}` : mail });
 }
 

@@ -392,7 +392,11 @@ async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, c
 	const by = await sender(cx);
 	if (kind === 'paused') {
 		const then = (await cx.connection()).local === null ? 'the server sends it' : ['run ', drain];
-		return queuePaused(cx, { reason, hint: ['nothing is lost: correct it, then ', then], hasAccepted: true });
+		return queuePaused(cx, {
+			reason,
+			hint: ['nothing is lost: when the cause is gone, ', then],
+			hasAccepted: true,
+		});
 	}
 	if (kind === 'closed') {
 		const hint = [by, ' must be running then'];

@@ -75,7 +75,7 @@ const checkOptions = {
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'refuse unless this many recipients are found, suppressed ones too',
+		summary: 'refuse another number of recipients; suppressed rows of a table count',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with errors, then exit with 9' },

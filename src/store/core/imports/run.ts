@@ -178,7 +178,7 @@ async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): P
 
 function duplicateOf(row: ImportRow): RowOutcome {
 	// A template literal would keep the row's text alive as long as the error.
-	const error = ['email: ', row.email, ' stands in this import already.'].join('');
+	const error = ['email: ', row.email, ' is in this import already.'].join('');
 	return { kind: 'duplicate', code: 'duplicate', error };
 }
 

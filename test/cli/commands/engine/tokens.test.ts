@@ -127,7 +127,7 @@ describe('mailctl engine tokens', () => {
 			code: 2,
 			stderr:
 				`error: ${path.join(' ')} needs a local database, but the target is a remote service\n` +
-				'hint: use --db PATH, or --profile local for the default database\n',
+				'hint: run it on the machine of the service, or name a local database with --db PATH\n',
 		});
 	});
 });

@@ -28,7 +28,7 @@ describe('mailctl send with a failing mail server', () => {
 		expect({ code, answer: JSON.parse(stdout) }).toMatchObject({ code: 14, answer: { messages_created: 1 } });
 		expect(errorOf({ stderr })).toMatchObject({
 			code: 'accepted_and_queued',
-			hint: `nothing is lost: correct it, then run mailctl --db ${project.db} worker --drain`,
+			hint: `nothing is lost: when the cause is gone, run mailctl --db ${project.db} worker --drain`,
 			retryable: false,
 		});
 		expect(await states(project)).toEqual(['queued']);

@@ -242,7 +242,7 @@ describe('send on a terminal', () => {
 			['--list', '1', '--subject', 'News'],
 			[
 				['❯ a text, written', ''],
-				['Text, Enter opens this editor:', '\x03', 'all'],
+				['Text: which editor?', '\x03', 'all'],
 			],
 			140,
 		);

@@ -58,7 +58,7 @@ describe('mailctl subscribers import', () => {
 		expect(rejects.split('\n')).toEqual([
 			'E-Mail,Name,home TOWN,_line,_code,_error',
 			'nobody,Bob,Rome,3,invalid,email: Enter a valid email address: it has no @',
-			'ANN@example.com,Ann again,Oslo,4,duplicate,email: ANN@example.com stands in this import already.',
+			'ANN@example.com,Ann again,Oslo,4,duplicate,email: ANN@example.com is in this import already.',
 			'too,many,"cells,here",6,too_many_cells,4 cells where the header has 3',
 			'',
 		]);
@@ -85,7 +85,7 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(rejects), { code: 9 })).toEqual(expected);
 		expect(await readFile(`${path}.rejects-2.csv`, 'utf8')).toBe(
 			'email,name,_line,_code,_error\n' +
-				'ANN@example.com,Other,2,duplicate,a duplicate of the import before (without its _code it is taken)\n' +
+				'ANN@example.com,Other,2,duplicate,a repeated row of the import before (to import it anyway: empty its _code)\n' +
 				'bad,Bob,3,invalid,email: Enter a valid email address: it has no @\n',
 		);
 		expect(await people()).toMatchObject([{ name: 'Ann' }]);
