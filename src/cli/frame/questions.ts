@@ -159,11 +159,12 @@ async function writeInEditor(
 	try {
 		for (;;) {
 			const asked = `${question.replace(/:$/, '')}: which editor?`;
-			editor = (await ask({ question: asked, initial: editor })).trim() || editor;
-			await say(`opening ${editor}: write the text, then save and quit`);
-			const isWritten = await edit(editor, file, io);
+			const tried = (await ask({ question: asked, initial: editor })).trim() || editor;
+			await say(`opening ${tried}: write the text, then save and quit`);
+			const isWritten = await edit(tried, file, io);
+			if (isWritten) editor = tried;
 			const text = await readFile(file, 'utf8');
-			const reason = isWritten ? await check?.(text) : `${editor} failed`;
+			const reason = isWritten ? await check?.(text) : `${tried} failed`;
 			isDone = (reason ?? null) === null;
 			if (isDone) return text;
 			await say(`> ${reason}`);
