@@ -202,7 +202,7 @@ describe.skipIf(!canRun)('the editor for a text', () => {
 	it('is started by a shell, and handles Ctrl-C itself', () => {
 		const { write } = place((file) => `python3 -IS '${file}'`);
 		const { shown, end } = write([
-			['opens this editor:', '\\r'],
+			['which editor?', '\\r'],
 			["editing ''", '\\x03'],
 			['heard Ctrl-C', '\\x03'],
 			['heard Ctrl-C', 'Hello\\r'],
