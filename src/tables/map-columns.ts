@@ -142,7 +142,9 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 		if (target !== undefined) {
 			const named = decideNamed(column, target, options);
 			// `--map Status=status --create-fields` would import leavers as active, so new fields need `meta.status`.
-			const isSlip = typeof named !== 'string' && 'field' in named && !target.startsWith('meta.');
+			const isNew = typeof named !== 'string' && 'field' in named && !target.startsWith('meta.');
+			const cells = options.sampled?.cells[index] ?? [];
+			const isSlip = isNew && (fold(target) === fold(column) || cells.some(tellsOfLeaver));
 			return (isSlip && !tellsLeavers && findState(column, index, options)) || named;
 		}
 		if (fixed.has(column) || isRejectColumn(column)) return 'ignored';

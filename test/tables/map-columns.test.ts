@@ -302,6 +302,9 @@ describe('columns that say who may get mail', () => {
 		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
 		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);
 		expect(targets(['email', 'Status', 'is_active'], as('status'))).toHaveLength(3);
+		const plans = { ...as('tier'), sampled: sampled(['a@x'], ['gold']) };
+		expect(targets(['email', 'Status'], plans)).toEqual(['0→email', '1→meta.tier']);
+		expect(findings(['email', 'Status'], as('tier'))).toEqual(['state Status']);
 	});
 
 	it('are rejected as fields if no other column says who left', () => {

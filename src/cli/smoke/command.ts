@@ -9,7 +9,7 @@ import { screenOf } from '../render/checks.js';
 import { type Columns, column } from '../render/columns.js';
 import type { CheckResult, ReporterName, SmokeReport } from './model.js';
 import { Broken } from './probe.js';
-import { describe, nameRun } from './records.js';
+import { describe, nameRun, unreadable } from './records.js';
 import { reporters, summaryOf } from './report.js';
 import { type Finished, Run, type Selection } from './run.js';
 
@@ -123,7 +123,9 @@ function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode 
 	if (failed.length === 0 && leftovers.length === 0) return exits.done;
 	const hints: Hint[] = [];
 	if (halted !== null) hints.push([`is ${target} the right base URL? `, mailctl('doctor'), ' looks at it']);
-	if (leftovers.length > 0) hints.push([mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']);
+	if (leftovers.some(({ why }) => why !== unreadable))
+		hints.push([mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']);
+	else if (leftovers.length > 0) hints.push('delete what is left behind by its id');
 	const message = `${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`;
 	const more = hints.length > 0 ? { hint: joinHints(hints) } : {};
 	throw new CliError('smoke_failed', exits.found, message, more);

@@ -40,6 +40,11 @@ export function collectionOf(kind: Kind): string {
 	return places[kind].collection;
 }
 
+export function nameIn(kind: Kind, record: unknown): string | null {
+	const name = isRecord(record) ? record[places[kind].key] : null;
+	return typeof name === 'string' ? name : null;
+}
+
 /** `run` null: of any run. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;
@@ -74,6 +79,8 @@ export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
 	return `${kind} ${id ?? '?'} "${name}"`;
 }
 
+export const unreadable = 'its name cannot be read, so it was kept';
+
 /** Records of one run, or of any when null, all of them before any deletion. Throws for an unreadable collection. */
 export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const { collection, key } = places[kind];
@@ -96,15 +103,14 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
  */
 export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<string | null> {
 	const { kind, id, isUnnamed } = thing;
-	const { collection, key } = places[kind];
-	const path = `${collection}${id}/`;
+	const path = `${collectionOf(kind)}${id}/`;
 	const isGone = ({ status }: Answer) => status === 404 || status === 410;
 	try {
 		const before = await call({ method: 'GET', path });
 		if (isGone(before)) return null;
 		if (before.status !== 200) return `reading it was answered ${before.status}`;
-		const name = isRecord(before.json) ? before.json[key] : undefined;
-		if (typeof name !== 'string') return 'its name cannot be read, so it was kept';
+		const name = nameIn(kind, before.json);
+		if (name === null) return unreadable;
 		if (!isOfRun(kind, name, run)) return isUnnamed ? null : 'it is not what this run made, and was kept';
 		const deleted = await call({ method: 'DELETE', path });
 		if (deleted.status >= 300 && !isGone(deleted)) return `deleting it was answered ${deleted.status}`;

@@ -6,7 +6,7 @@ import { type Check, type CheckResult, type Group, groups, type SmokeReport } fr
 import type { Caller } from './probe.js';
 import { after, createCaller, createdId, Denied, Halted, Probe, Skipped, whyHalted } from './probe.js';
 import type { Kind, Leftover, Thing } from './records.js';
-import { collectionOf, describe, findThings, kinds, messageOf, removeThing } from './records.js';
+import { collectionOf, describe, findThings, kinds, messageOf, nameIn, removeThing } from './records.js';
 
 export interface Selection {
 	full: boolean;
@@ -38,8 +38,8 @@ export class Run {
 	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
-	/** Paths of POST requests that may have made records, also without an answer, and the ids in their answers. */
-	readonly #posted = new Map<string, Set<number>>();
+	/** Paths of POST requests that may have made records, also without an answer; their bodies by the ids in the answers. */
+	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;
 
 	constructor(cx: CommandContext, options: RunOptions) {
@@ -109,12 +109,14 @@ export class Run {
 		const noting: Caller = async (ask) => {
 			if (ask.method !== 'POST') return call(ask);
 			const known = this.#posted.get(ask.path);
-			const ids = known ?? new Set();
-			this.#posted.set(ask.path, ids);
+			const made = known ?? new Map();
+			this.#posted.set(ask.path, made);
 			const answer = await call(ask);
-			if (known === undefined && answer.status >= 400 && answer.status < 500) this.#posted.delete(ask.path);
+			const { status } = answer;
+			const isRefused = status >= 400 && status < 500 && status !== 408;
+			if (known === undefined && isRefused) this.#posted.delete(ask.path);
 			const id = createdId(answer);
-			if (id !== null) ids.add(id);
+			if (id !== null) made.set(id, ask.body);
 			return answer;
 		};
 		const progress = this.#cx.progress('checking', planned.length);
@@ -165,17 +167,18 @@ export class Run {
 		const { names } = this.#options;
 		const found: Thing[] = [];
 		for (const kind of among) {
-			const ids = new Set(this.#posted.get(collectionOf(kind)));
+			const made = new Map(this.#posted.get(collectionOf(kind)));
 			try {
 				for (const thing of await findThings(call, run, kind)) {
 					found.push(thing);
-					ids.delete(thing.id);
+					made.delete(thing.id);
 				}
 			} catch (error) {
 				const why = `it may be there: the search failed: ${messageOf(error)}`;
 				this.#leftovers.push({ kind, id: null, name: names[kind], why });
 			}
-			for (const id of ids) found.push({ kind, id, name: names[kind], isUnnamed: true });
+			for (const [id, body] of made)
+				found.push({ kind, id, name: nameIn(kind, body) ?? names[kind], isUnnamed: true });
 		}
 		return found;
 	}

@@ -162,7 +162,7 @@ export async function sayWhatHolds(
 ): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
 	if (messages === undefined || isMachine(cx.out.format)) return;
-	// A token with only the scope `read` may not ask this.
+	// This is only a hint, and a token with only the scope `read` may not ask.
 	const progress = await messages.progress(scope, { signal: cx.signal }).catch(() => null);
 	if (progress === null) return;
 	const { paused, has_worker } = progress;

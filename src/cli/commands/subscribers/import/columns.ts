@@ -76,7 +76,7 @@ function hintOf(
 		findings.find(({ code, column }) => code === wanted && column.length <= longestName);
 	const state = first('state')?.column;
 	if (state !== undefined)
-		return `--map ${shellWord(`${state}=state`)} reads it; COLUMN=- leaves it out, COLUMN=meta.FIELD keeps it as a field`;
+		return `--map ${shellWord(`${state}=state`)} reads it; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it`;
 	const unknown = first('unknown');
 	const pair =
 		first('no_email') !== undefined && emails.length === 1

@@ -34,7 +34,7 @@ it('an unmapped state column ends the import with 2, and nothing is written', as
 			'error: the columns cannot be used as they are\n' +
 				'error: the column "Status" says who may get mail ("unsubscribed", "active", "blocklisted")\n' +
 				'error: the column "UNSUB_TIME" says who may get mail ("2024-05-01")\n' +
-				'hint: --map Status=state reads it; COLUMN=- leaves it out, COLUMN=meta.FIELD keeps it as a field\n',
+				'hint: --map Status=state reads it; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it\n',
 		]);
 	}
 	const piped = words('-', '--ignore-unknown', '--rejects', `${project.folder}/r.csv`);
