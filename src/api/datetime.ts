@@ -163,7 +163,7 @@ export function daysBetween(from: Day, to: Day): number {
 	return Math.round((Date.parse(to) - Date.parse(from)) / msPerDay);
 }
 
-/** False for offsets such as `+01:00`, which have no rules. */
+/** False for offsets such as `+01:00`, which have no daylight-saving rules. */
 export function isTimeZone(name: string): boolean {
 	if (!/^[A-Za-z][A-Za-z0-9_+\-/]*$/.test(name)) return false;
 	try {

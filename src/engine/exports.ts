@@ -38,7 +38,7 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 			const next = nextOf(read, command.limit);
 			if (call?.onNext !== undefined) {
 				call.onNext(next);
-				// Let the caller ask for the next text first, which another thread may read meanwhile.
+				// First let the caller request the next slice, which another thread may read meanwhile.
 				await new Promise((resolve) => setImmediate(resolve));
 			}
 			return { results: parseTuples(read, keys), next };

@@ -222,7 +222,7 @@ class ImportRun {
 		return { batch, rejects, put: counts };
 	}
 
-	/** An earlier run sent the first of these rows, but did not learn which were rejected. */
+	/** An earlier run sent rows from the start of this batch, but did not learn which were rejected. */
 	async #goOn(batch: Batch): Promise<Answered> {
 		const earlier = await this.#earlier.rejectsOf(batch.first, this.#resumedAt);
 		const { rejects, put } = await this.#putNew(batch, this.#resumedAt - batch.first);

@@ -79,7 +79,7 @@ export type PeopleAck =
 export type RequestedRow =
 	| {
 			kind: 'request';
-			/** Requests that a recipient cannot tell apart share this UUID, so each address gets one of them. */
+			/** Requests for the same mail share this UUID, so an address in several of them gets one mail. */
 			alike: Uuid;
 			submission: Omit<Submission, 'recipients' | 'campaign'>;
 			recipients: readonly { to: string; to_key: string }[];

@@ -93,7 +93,7 @@ export interface Movable {
 	 */
 	begin(mark: Mark): Promise<void>;
 	goOn(mark: Mark): Promise<void>;
-	/** Sets the mark of a source, so that nothing changes it. Rejects with `busy_elsewhere` if a process uses it. */
+	/** Marks the source, so that no process changes its data. Rejects with `busy_elsewhere` if a process uses it. */
 	shut(mark: Mark, now: Micros): Promise<void>;
 	open(mark: Mark): Promise<void>;
 	clear(mark: Mark): Promise<void>;

@@ -37,7 +37,7 @@ interface Refused {
 }
 
 export const hintOfEmpty = 'its first line names the columns, such as email,name';
-const hintOfBinary = 'save the table as CSV in the program that has it, and name that file';
+const hintOfBinary = 'export the table as CSV from its program, and use that file';
 
 export const delimiters = [',', ';', '\t', '|'] as const;
 
@@ -234,7 +234,7 @@ function canonical(name: string): string {
 	return page === undefined ? name.toLowerCase() : `windows-${page}`;
 }
 
-/** A mark, zero bytes of UTF-16 and invalid UTF-8 are evidence; a guessed code page is not. `seems` null: a code page. */
+/** A byte order mark, zero bytes of UTF-16 and invalid UTF-8 are evidence; a guess is not. `seems` null: a code page. */
 function contradicts(named: string, seems: string | null, isMarked: boolean): boolean {
 	const isWide = (encoding: string | null) => encoding?.startsWith('utf-16') === true;
 	if (isWide(named) || isWide(seems)) {
@@ -249,7 +249,7 @@ function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): st
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 
-/** A stray NUL is a fault of its row. A tenth of controls, or a NUL in the header, means a binary file. */
+/** A stray NUL is a fault of its row. A file is binary if a tenth is controls, or if the header has a NUL. */
 function looksBinary(text: string): boolean {
 	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
 	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));

@@ -134,7 +134,7 @@ export function stateColumn(column: string, index: number, words: StateColumn['w
 const time = /^\d{4}[-./年]\d\d?|^\d{1,2}[./]\d{1,2}[./]\d{2,4}|^\d{9,13}$/;
 const zeroTime = /^0000-00-00/;
 
-/** Null: the cell has no state. `unknown`: an unknown word, or a blank cell where yes means subscribed. */
+/** Null: the cell has no state. `unknown`: an unknown word, or a blank cell of a column whose yes means subscribed. */
 export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 'unknown' | null {
 	const word = plainWord(cell);
 	if (Object.hasOwn(words, word)) return words[word] ?? null;

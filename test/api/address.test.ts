@@ -141,7 +141,7 @@ test.each([
 		expect(parseMailbox(hostile)?.address ?? 'a@b.no').toBe('a@b.no');
 });
 
-test.skipIf(!existsSync(strings))('never contains a control character after parsing', () => {
+test.skipIf(!existsSync(strings))('a parsed address never contains a control character', () => {
 	const naughty: unknown = JSON.parse(readFileSync(strings, 'utf8'));
 	const texts = Array.isArray(naughty) ? naughty.filter((text) => typeof text === 'string') : [];
 	expect(texts.length).toBeGreaterThan(400);

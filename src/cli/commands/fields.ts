@@ -82,7 +82,7 @@ const update = command({
 	options: {
 		variable: { kind: 'text', summary: 'change the variable' },
 		name: { kind: 'text', summary: 'change the name' },
-		replace: { kind: 'flag', summary: 'send PUT, which needs both values' },
+		replace: { kind: 'flag', summary: 'send PUT, which needs --variable and --name' },
 	},
 	changes: ['variable', 'name'],
 	examples: [

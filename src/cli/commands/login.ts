@@ -23,7 +23,7 @@ export const login = command({
 	options: {
 		use: {
 			kind: 'flag',
-			summary: 'make it the default profile, as the first without a local database is',
+			summary: 'make it the default profile (the first one is, without a local database)',
 		},
 		check: { kind: 'tri', summary: 'try the token before it is stored (default)' },
 	},

@@ -260,7 +260,7 @@ function parseTest(text: string, events: readonly EventType[]): Test {
 		const valid = `name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is redirected_percent`;
 		const isUnknown = word !== undefined && name === undefined;
 		const near = isUnknown ? didYouMean(word, [...totalNames, 'clicked_percent']) : undefined;
-		throw new UsageError(`--fail-if "${text}" is not a test`, { hint: near ?? valid });
+		throw new UsageError(`--fail-if "${text}" is not a condition`, { hint: near ?? valid });
 	}
 	if (isCounted(name, events)) return { name, operator, value: Number(value) };
 	throw new UsageError(`--fail-if tests ${name}, which --event ${events.join(',')} leaves out`, {

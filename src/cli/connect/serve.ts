@@ -59,7 +59,7 @@ const watchedMs = 10_000;
 const leavingMs = 2_000;
 /** How long idle connections still accept requests: less than the 2 s after which nginx retries a refusing server. */
 const idleMs = 1_000;
-/** Limits the wait for bounce connections, which may be idle. They end without a reply, so senders retry cut mails. */
+/** Limits the wait for bounce connections, which may be idle. It then closes them without a reply, so senders retry a mail that was cut off. */
 const smtpGraceMs = 3_000;
 
 /**

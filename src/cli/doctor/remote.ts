@@ -223,7 +223,7 @@ function judgeAnswer(answer: Answer): Verdict {
 	return problem(`${listsPath} answers ${status} without lists: this is another service`, check);
 }
 
-/** The document's list envelope, as far as a stranger's answer would not have it too. */
+/** Has the page format of the API, which an unrelated server is unlikely to return. */
 function isPage({ status, json }: Answer): boolean {
 	return (
 		status < 300 && isRecord(json) && typeof json['count'] === 'number' && Array.isArray(json['results'])

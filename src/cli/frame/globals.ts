@@ -50,7 +50,7 @@ export const globalOptions: readonly GlobalOption[] = [
 	option('Network', '--ca-cert <FILE>', 'trust this certificate authority too'),
 	option('Network', '--insecure', 'do not verify the TLS certificate'),
 	option('Network', '--proxy <URL>', 'use this proxy', 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY'),
-	option('Output', '--exit-empty', 'exit with 8 if a list is empty'),
+	option('Output', '--exit-empty', 'exit with 8 if there are no results'),
 	{ ...option('Time', '--now <TIME>', 'fix the clock', 'SOURCE_DATE_EPOCH'), hidden: true },
 ];
 

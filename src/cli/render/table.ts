@@ -146,7 +146,7 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 
 /**
  * cli-table3 uses an old width table, counts colors as text, and compares each cell with all others. So it lays out
- * only one line, with placeholders as wide as the columns (a private-use character, one cell everywhere). The finished
+ * only one line, with placeholders as wide as the columns: private-use characters, each one cell wide. The finished
  * cells of each row then replace them.
  */
 const standIn = '\ue000';

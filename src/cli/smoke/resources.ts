@@ -20,7 +20,7 @@ interface Resource {
 	shape: Shapes;
 	/** The key that holds the run's name: a record with another name belongs to others and is not changed. */
 	mark: string;
-	/** The path of the collection, or how to find the one that is read and the one that records are put into. */
+	/** The path of the collection, or functions that find the ones to read from and to create records in. */
 	at: string | { existing(probe: Probe): Promise<string>; own(probe: Probe): Promise<string> };
 	body: Json;
 	defaults?: Json;

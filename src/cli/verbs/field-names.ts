@@ -56,7 +56,7 @@ function validNames<T>(columns: Columns<T>, fields: readonly Field[]): string[] 
 
 /**
  * Adds a column for each `meta.X` of `--fields`. Requests fields only if needed. Throws `UsageError` for an unknown
- * field. If fields cannot be read, X counts as a variable.
+ * field. If fields cannot be read, any X is accepted.
  */
 export async function withMetaColumns<T>(cx: CommandContext, columns: Columns<T>): Promise<Columns<T>> {
 	const named = (parseFields(cx.globals.fields) ?? []).filter((one) => /^meta\../.test(one));

@@ -55,7 +55,7 @@ export async function sayGuess(
 	name: string,
 	{ encoding, isGuessed }: Pick<Table, 'encoding' | 'isGuessed'>,
 ): Promise<void> {
-	if (isGuessed) await cx.warn(`${name}: read as ${encoding}, probably (--encoding names another)`);
+	if (isGuessed) await cx.warn(`${name}: its encoding is probably ${encoding}; --encoding names another`);
 }
 
 export const longestName = 80;

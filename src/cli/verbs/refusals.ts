@@ -79,7 +79,7 @@ const hints = new Map<string, CommonHint>(
 			' allows them',
 		],
 		suppressed: (_, address) => [mailctl('suppressions', 'remove', address), ', if it was asked for'],
-		erased: (_, address) => [mailctl('subscribers', 'erase', address, '--lift'), ' takes the address again'],
+		erased: (_, address) => [mailctl('subscribers', 'erase', address, '--lift'), ' allows the address again'],
 		unknown_variable: ({ message }) => {
 			const variable = unknownVariableOf(message);
 			if (variable === null) return undefined;

@@ -57,7 +57,7 @@ function localStart(text: string, at: number): number {
 		return at;
 	}
 	let start = at;
-	// An apostrophe within an address belongs to it; a quotation mark around an address has no letter beside it.
+	// An apostrophe between two letters belongs to the address; a quotation mark has a letter on one side at most.
 	const isWithin = (index: number) =>
 		isAtom(text[index]) || (text[index] === "'" && isWord(text[index - 1]) && isWord(text[index + 1]));
 	while (start > least && isWithin(start - 1)) start -= 1;

@@ -6,7 +6,7 @@ import { localReply, parseReply } from '../reply.js';
 import type { SmtpSettings, SmtpTimeouts } from './settings.js';
 import type { SmtpExtensions } from './transaction.js';
 
-/** Tells connecting, TLS from the first byte and the greeting apart by the error, because the trace shows none of them. */
+/** Finds the failed phase (connecting, implicit TLS or greeting) from the error, because the trace shows none of them. */
 export function openingPhase(
 	error: SMTPConnection.SMTPError,
 	phase: SmtpPhase,

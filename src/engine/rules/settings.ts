@@ -77,7 +77,7 @@ export const limitSettings = {
 
 export interface SendLimit {
 	scope: LimitScope;
-	/** ASCII in lower case. `*` applies to each other domain separately; `all` has `''`. */
+	/** ASCII in lower case. `*`: each domain without its own limit, separately. Empty for `all`. */
 	domain: string;
 	count: number;
 	window: Micros;

@@ -91,7 +91,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 
 const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/** Keeps only answers: if a proxy's failure hid that this is mailctl's server, recipients would get the mail twice. */
+/** Rethrows what a proxy may answer: if it hid that this is mailctl's server, recipients would get the mail twice. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
 	const target = { method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true } as const;
 	try {

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Dispatcher, Pool as PoolType } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 
-/** Keeps Node 20 from optimizing undici's HTTP parser after one answer, which takes 55 ms; imports are still optimized. */
+/** Delays the optimization of undici's HTTP parser, which takes 55 ms after the first answer. Long commands still get it. */
 const parserBudget = '--wasm-tiering-budget=200000000';
 
 export function openPool(origin: string, options: PoolType.Options): Dispatcher {

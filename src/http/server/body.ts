@@ -214,6 +214,6 @@ export function createFileMemory({ kept }: { kept: number }): FileMemory {
 
 function newMemory(maxBytes: number): GrowingMemory {
 	const options = { maxByteLength: maxBytes };
-	// In these types, the constructor has no options.
+	// The types of this constructor lack its options.
 	return Reflect.construct(SharedArrayBuffer, [0, options]) as GrowingMemory;
 }

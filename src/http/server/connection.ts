@@ -15,7 +15,7 @@ export class Connection {
 	readonly peer: Peer;
 	readonly exchanges = new Set<SocketExchange>();
 	feed: Feed | null = null;
-	/** One of its requests is being answered, and no longer waits for the client. */
+	/** A request of this connection is being processed and needs no more input from the client. */
 	hasSlot = false;
 	pipeline: Promise<void> = Promise.resolve();
 	/** Node's parser does not support the method of the last request. */

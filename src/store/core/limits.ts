@@ -114,7 +114,7 @@ export class Limiter {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
 
-	/** True if the lease has set aside enough messages of the lane: other lanes come first, and more may be due. */
+	/** True if the lease has set aside enough messages of this lane and goes on to others; more may be due. */
 	get isLaneFull(): boolean {
 		return this.#aside >= mostAtOnce;
 	}

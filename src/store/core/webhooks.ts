@@ -70,7 +70,7 @@ export function createWebhooks(sql: Sql) {
 			return await living(sql, now);
 		},
 		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
-			// Keeps at most two: receivers get a new secret one at a time.
+			// Keeps the old secret beside the new one, because receivers do not change theirs at once.
 			const retire = "UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND";
 			sql.write(`${retire} retired_at > ?`, [now, now]);
 			sql.write(`${retire} retired_at IS NULL`, [retire_at]);

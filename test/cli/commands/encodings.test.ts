@@ -40,7 +40,7 @@ it.each(
 )('%s reports its guess, under --quiet too, and does not guess with --encoding', async (_, words) => {
 	const path = await polish('Władysław Mączyński');
 	const told = await project.run([...words(path), '--quiet']);
-	expect(told.stderr).toContain('people.csv: read as windows-1250, probably');
+	expect(told.stderr).toContain('people.csv: its encoding is probably windows-1250');
 	const named = await project.run([...words(path), '--encoding', 'windows-1250']);
 	expect(named.stderr).not.toContain('probably');
 });

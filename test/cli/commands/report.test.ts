@@ -57,8 +57,8 @@ describe('mailctl report', () => {
 		[['--last', '400d'], 5, /^date_/],
 		[['--campaign', 'x'], 3, 'campaign "x" not found'],
 		[['--campaign', '00000000-0000-4000-8000-000000000000'], 3, /^campaign 0{8}.* not found$/],
-		[['--fail-if', 'bounces>2'], 2, '--fail-if "bounces>2" is not a test'],
-		[['--fail-if', 'sent'], 2, '--fail-if "sent" is not a test'],
+		[['--fail-if', 'bounces>2'], 2, '--fail-if "bounces>2" is not a condition'],
+		[['--fail-if', 'sent'], 2, '--fail-if "sent" is not a condition'],
 		[
 			['--fail-if', 'clicked_percent>1', '--event', 'sent,opened'],
 			2,

@@ -72,7 +72,7 @@ const ingest = command({
 });
 
 const unmatchedHint: Hint = [
-	'an unmatched mail is about a message of another program, or an older one; ',
+	'an unmatched mail is about a message that another program sent, or a deleted one; ',
 	mailctl('engine', 'bounces', 'explain', 'FILE'),
 	' shows its contents',
 ];
@@ -121,7 +121,7 @@ function whyUnreadable(code: string): string {
 
 function tryLater(message: string, cause?: unknown): CliError {
 	return new CliError('try_later', exits.tryLater, message, {
-		hint: 'nothing is lost: bring the same mails again, what was recorded does not count twice',
+		hint: 'nothing is lost: run it again with the same mails; recorded ones do not count twice',
 		retryable: true,
 		cause,
 	});

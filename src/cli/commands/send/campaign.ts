@@ -43,7 +43,7 @@ export interface Recipients {
 	readonly selection: Selection | null;
 	/** Null for requests, which have one each. */
 	readonly subject: string | null;
-	/** Null where each request has its own, and where an earlier run has warned of it. */
+	/** Null if each request has its own content, or if an earlier run has warned of it. */
 	readonly prepared: Prepared | null;
 	readonly isBulk: boolean;
 	/** The `--source` that another run needs, because the rows came through a pipe. */

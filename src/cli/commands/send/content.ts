@@ -157,7 +157,7 @@ export async function warnOfMissing(cx: CommandContext, names: readonly string[]
 }
 
 /**
- * Warns of variables without a value. One that is refused later (`strict`) is named only if it resembles a known name.
+ * Warns of variables without a value. With `strict` they are refused later, so this names only those that resemble a known name.
  * `columns`: the variables of each row.
  */
 export async function warnOfVariables(

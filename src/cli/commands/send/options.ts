@@ -28,7 +28,7 @@ const recipientOptions = {
 	batch: { kind: 'path', summary: 'send each line of JSON as a send request; - reads stdin' },
 	cc: valued('list', 'address', 'send a copy to this address'),
 	bcc: valued('list', 'address', 'send a hidden copy to this address'),
-	ccEach: { kind: 'flag', summary: 'send the copies with the message to every --to' },
+	ccEach: { kind: 'flag', summary: 'with several --to, send the copies once for each' },
 	replyTo: valued('list', 'address', 'ask for replies to this address'),
 } as const;
 
@@ -57,7 +57,7 @@ const messageOptions = {
 
 const campaignOptions = {
 	campaign: valued('text', 'NAME|UUID', 'name the campaign, or continue or join the one with this name'),
-	again: { kind: 'flag', summary: 'send the same mail to the same recipients again within 24 hours' },
+	again: { kind: 'flag', summary: 'send even if these recipients got this mail within 24 hours' },
 	at: valued('text', 'TIME', 'start at a time: "2026-12-01 09:00", "tomorrow 9:00"'),
 	in: { kind: 'duration', summary: 'start after this delay' },
 	window: valued('text', 'HH:MM-HH:MM', 'send only during these hours of each day'),
@@ -86,7 +86,7 @@ const deliveryOptions = {
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'use this many connections (default: 5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (default)' },
 	waitTimeout: { kind: 'duration', summary: 'stop waiting after this time without progress (default: 10m)' },
-	retryUnknown: { kind: 'flag', summary: 'resend what another service may have sent; some may arrive twice' },
+	retryUnknown: { kind: 'flag', summary: 'resend messages of unknown outcome; some may arrive twice' },
 	results: { kind: 'path', summary: 'write the outcome of each message to a CSV file' },
 } as const;
 

@@ -182,7 +182,7 @@ async function conclude(
 	if (uncertain > 0)
 		await cx.warn(
 			`${counted(uncertain, 'message')} may or may not have been sent: the service did not answer`,
-			['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends them again'],
+			['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends the messages again'],
 		);
 	if (failed > 0)
 		await cx.warn(

@@ -177,7 +177,7 @@ export class OpenRows<Row> {
 	}
 }
 
-/** Opens the rows that are not staged yet. Null: all are. */
+/** Opens the rows that are not staged yet. Null if all are staged. */
 export type Rest = (() => Promise<Pick<OpenRows<unknown>, 'stage' | 'close'>>) | null;
 
 export async function stageRest(

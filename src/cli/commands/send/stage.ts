@@ -40,7 +40,7 @@ import { assertResults } from './results.js';
 /** `first`: up to the first message; `look`: for a person, where the recipients can be read twice; `all`: for a dry run. */
 export type Depth = 'first' | 'look' | 'all';
 
-/** Recipients by name, with what their options say. */
+/** Recipients that the options name, before they are read. `of` describes them in sentences. */
 export interface Source {
 	readonly of: string;
 	/** `isWhole`: they are read to the end, so a pipe is copied to a file first. */
@@ -301,7 +301,7 @@ async function refusalExplained<T>(
 	} catch (error) {
 		if (!(error instanceof ApiError) || error.code !== 'conflict' || repeatedKey(error) !== null) throw error;
 		const other = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
-		// Only a campaign of which nothing was sent gives its name back.
+		// Canceling frees the name only if nothing was sent.
 		const cancel = [', or first run ', mailctl('campaigns', 'cancel', name ?? '')];
 		throw new CliError('conflict', exits.refused, `the name "${name}" belongs to another campaign`, {
 			hint: ['give another --campaign', ...(other?.state === 'staged' ? cancel : [])],

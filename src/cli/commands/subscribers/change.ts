@@ -86,8 +86,7 @@ export const create = command({
 		const created = await createRecord(cx, {
 			...(await foreseen(cx, { list, subscribers }, { input, ifExists })),
 			input,
-			hint: ({ code }) =>
-				code === 'unique' ? '--if-exists update changes the one that is there' : undefined,
+			hint: ({ code }) => (code === 'unique' ? '--if-exists update changes the existing one' : undefined),
 			make: () =>
 				ifExists === 'error'
 					? subscribers.create(input, { signal: cx.signal })

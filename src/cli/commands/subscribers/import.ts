@@ -27,7 +27,7 @@ export const importOptions = {
 	stateWords: {
 		kind: 'list',
 		placeholder: 'W=STATE',
-		summary: 'explain words of a column that is mapped to state',
+		summary: 'say which state each word of a state column means',
 	},
 	onConflict: {
 		kind: 'choice',

@@ -59,7 +59,7 @@ export async function push(
 	for (const name of names) {
 		if (outcomes.some((one) => one.name === name || one.folder === name)) continue;
 		const hint = didYouMean(name, [...known, ...folders.map(({ folder }) => folder)]);
-		throw new UsageError(`${directory} has no folder of the template "${name}"`, { ...(hint && { hint }) });
+		throw new UsageError(`${directory} has no folder for the template "${name}"`, { ...(hint && { hint }) });
 	}
 	for (const { values } of chosen) {
 		if (!steps.some(({ change }) => change.action !== 'delete' && change.name === values.name)) continue;

@@ -104,7 +104,7 @@ export const replay = command({
 		failed: { kind: 'flag', summary: 'replay all that failed or were stopped' },
 		since: {
 			kind: 'date',
-			summary: 'replay all created since this day; with --failed, only failed ones',
+			summary: 'replay deliveries created since this day (with --failed, only failed)',
 		},
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],

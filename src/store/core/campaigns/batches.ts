@@ -213,7 +213,7 @@ async function refusalOf(
 			? null
 			: { kind: 'rejected', code: 'invalid', error: `${first.path}: ${first.message}` };
 	}
-	// The service fills in its own fields, so do not look them up.
+	// The service fills in built-in variables, so they do not count as missing.
 	const builtIn: readonly string[] = builtInVariables;
 	const { variables, context } = submission;
 	const missing = missingVariables({}, variables, context).filter((name) => !builtIn.includes(name));

@@ -57,7 +57,7 @@ export class Tally {
 		this.#last = { quarter, campaign, type, audience, by: (isSame ? last.by : 0) + by };
 	}
 
-	/** Counts a click on a link. `messages` is 1 for the first click in its message by this audience, or else 0. */
+	/** Counts a click on a link. `messages` is 1 for this audience's first click in the message, else 0. */
 	addClick(key: readonly [campaign: Uuid, content: string, link: number, Audience], messages: number): void {
 		this.#clicks.add(key, [1, messages]);
 	}

@@ -112,7 +112,7 @@ export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros):
 	sql.write(cancel, [now, now, JSON.stringify(ids)]);
 }
 
-/** Cancels messages of a canceled campaign whose lease has ended. A running worker does the same. */
+/** Cancels messages of a canceled campaign once their lease has ended. Until then their worker cancels them. */
 export function cancelLost(sql: Sql, lane: number, now: Micros): void {
 	// messages_due (lane, wake_at)
 	const isLost = "lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'";

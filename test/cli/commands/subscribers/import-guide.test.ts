@@ -68,7 +68,7 @@ it('the import guide reports the detected format before it asks about columns', 
 		[['❯ a new field', '']],
 		120,
 	);
-	const guess = shown.indexOf('read as windows-1252, probably');
+	const guess = shown.indexOf('its encoding is probably windows-1252');
 	expect(guess).toBeGreaterThan(-1);
 	expect(guess).toBeLessThan(shown.indexOf('What is the column "Größe"'));
 });
