@@ -355,7 +355,7 @@ describe('smoke on a server with one defect', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('does not change another record that a creation returns', async () => {
+	it('does not change an existing record that a creation returns', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(
 			server.baseUrl,

@@ -69,7 +69,7 @@ it('a long Retry-After fails after three pauses of five minutes, and a Retry-Aft
 	expect(hasty.pauses).toEqual([250, 500, 1_000]);
 });
 
-it.each([502, 503, 504])('%i without Retry-After is retried for a read only', async (status) => {
+it.each([502, 503, 504])('%i without Retry-After is retried only for reads', async (status) => {
 	const { pace, pauses, request } = start((call) => {
 		if (call === 1) throw busy(status);
 	});

@@ -92,7 +92,7 @@ export class Questions {
 			closed.abort(reason);
 			return new Promise<never>(() => {});
 		};
-		// readline pauses the input for Ctrl-D, and after an answer too, when the prompt ends by the next turn of the loop.
+		// readline pauses the input for Ctrl-D. It does so after an answer, too, but then the prompt has ended by `setImmediate`.
 		const close = () => setImmediate(() => closed.abort(new Declined()));
 		input.once('pause', close).once('error', close);
 		const signal = AbortSignal.any([this.#signal, closed.signal]);

@@ -80,7 +80,7 @@ export class Run {
 	async cleanUp(): Promise<Finished> {
 		const first = allChecks(this.#cx, this.#options).filter(({ id }) => preconditions.has(id));
 		await this.#check(first.map((check) => ({ ...check, isAsked: false })));
-		// Only a precondition that fails is among the checks.
+		// With `isAsked` false, `#checks` gets only the preconditions that failed.
 		if (this.#checks.length > 0) return this.#finish();
 		const call = await this.#caller();
 		for (const thing of await this.#find(call, kinds, null))

@@ -146,7 +146,7 @@ async function prepare(
 
 /**
  * Bounces lock the whole project, so record them after the rest of their group. After an interruption the caller
- * repeats the rest.
+ * repeats what was not recorded.
  */
 async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
 	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));

@@ -16,7 +16,7 @@ interface UpkeepOptions {
 	tendsLog: boolean;
 }
 
-/** SQLite checkpoints 8 MiB in the time of a few commits. A longer log slows down every read. */
+/** A checkpoint of 8 MiB takes as long as a few commits. A longer log slows down every read. */
 const mostPages = 1_000;
 /** Heartbeats alone do not justify the two disk syncs of a checkpoint. */
 const fewPages = 100;

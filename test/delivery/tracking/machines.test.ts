@@ -62,7 +62,7 @@ describe('a request', () => {
 		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');
 	});
 
-	it('is by a bot for HEAD or a prefetch header', () => {
+	it('is by a bot if it is HEAD or has a prefetch header', () => {
 		expect(reasonOf(chrome, { method: 'HEAD' })).toBe('head');
 		for (const headers of [
 			{ purpose: 'prefetch' },

@@ -286,7 +286,7 @@ async function waitForServer(
 
 const lookEveryMs = 1_000;
 
-/** Aborts when the hours of the campaign (`--window`) are over, with the time of the next ones. */
+/** Aborts when the `--window` of the campaign closes. The reason says when it opens again. */
 async function watchWindow(cx: CommandContext, scope: Delivery['scope']) {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const controller = new AbortController();
