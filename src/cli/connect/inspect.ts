@@ -97,7 +97,7 @@ function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Mom
 	};
 }
 
-/** `retried`: the oldest waiting delivery with an attempt. `tookOthersSince`: another one succeeded after that attempt. */
+/** `retried`: the oldest waiting delivery with an attempt. `tookOthersSince`: another succeeded after that attempt. */
 async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number) {
 	const first = { webhook_id, page: 1, page_size: 1 };
 	const [failed, delivered, pending] = await Promise.all([

@@ -12,13 +12,13 @@ export type Group = (typeof groups)[number];
 
 const waiting: ReadonlySet<string> = new Set<Group>(['smtp', 'dns', 'connection', 'service']);
 
-/** `problem`: something does not work, or will not; `warning`: it works, but deserves a look. */
+/** `problem`: something does not work, or will stop working; `warning`: it works, but needs attention. */
 export type Level = 'ok' | 'warning' | 'problem' | 'skipped';
 
 export interface Verdict {
 	level: Level;
 	message: string;
-	/** A command, a record to publish or a sentence, or such steps in order, a line each; null: nothing to do. */
+	/** A command, a DNS record or a sentence, or several steps, one per line; null if there is nothing to do. */
 	fix: string | null;
 }
 
@@ -43,26 +43,26 @@ export const skipped = verdict('skipped');
 export const warning = verdict('warning');
 export const problem = verdict('problem');
 
-/** Thrown within a check that cannot be made: it is skipped for this reason. */
+/** Thrown by a check that cannot run: the report shows it as skipped, with this reason. */
 export class Skip extends Error {}
 
 export type Answer = Verdict | readonly Verdict[];
 type Check = () => Answer | Promise<Answer>;
 
-/** Scripts rely on the names. A report has them by group, and within it in the order of the table. */
+/** Scripts rely on the names. A report has the checks by group, and within a group in this order. */
 export type Checks = Readonly<Record<`${Group}.${string}`, Check>>;
 
 export interface Surroundings {
-	/** A command of mailctl with the target of this call, to be pasted. */
+	/** Returns a mailctl command with the target of this call, to be pasted. */
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
 	now(): Micros;
 	moment(at: Micros): string;
 	until(at: Micros): string;
 	isFull: boolean;
-	/** Ends one question to another machine after so many milliseconds (5 s) or `--timeout`, and with the run. */
+	/** Aborts a request to another machine after `ms` (default 5 s) or `--timeout`, and when the run ends. */
 	timeout(ms?: number): AbortSignal;
-	/** Called before another machine is asked. Throws `Skip` under --offline. */
+	/** Call it before a request to another machine. Throws `Skip` with --offline. */
 	goOnline(): void;
 }
 
@@ -74,7 +74,7 @@ export function once<T>(ask: () => Promise<T>): () => Promise<T> {
 	};
 }
 
-/** The text of an error; the first of several tried addresses is enough. */
+/** Returns the text of an error. If several addresses were tried, the first error is enough. */
 export function firstError(error: unknown): string {
 	if (error instanceof AggregateError && error.errors.length > 0) return firstError(error.errors[0]);
 	return error instanceof Error ? tlsReason(error.message) : String(error);
@@ -97,9 +97,9 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Checks 
 }
 
 /**
- * Findings in the order of the checks. Checks that wait for other machines begin together, after all others: while this
- * thread reads a large database, a machine that answers would seem silent. A check without a result when `signal` aborts
- * is skipped.
+ * Returns findings in the order of the checks. Starts checks that wait for other machines together, after all others:
+ * while this thread reads a large database, their answers would seem late. Skips checks without a result when `signal`
+ * aborts.
  */
 export async function runChecks(checks: Checks, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {
 	const late = new Promise<Verdict>((resolve) => {

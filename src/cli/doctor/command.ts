@@ -16,7 +16,7 @@ interface Options extends Selection {
 	nameServer: string | undefined;
 }
 
-/** Exit 11 for problems, after the report; past the deadline its error, after a partial report. Throws `UsageError`. */
+/** Exit code 11 for problems. After an abort, prints a partial report, then throws the reason. Throws `UsageError`. */
 export async function doctorCommand(
 	cx: CommandContext,
 	options: Options & { strict: boolean },
@@ -63,14 +63,14 @@ export async function findFaults(
 	}
 }
 
-/** `AbortSignal.timeout` would say "the operation was aborted". */
+/** Unlike `AbortSignal.timeout`, whose reason says only "the operation was aborted". */
 function timeoutAfter(signal: AbortSignal, ms: number): AbortSignal {
 	const controller = new AbortController();
 	setTimeout(() => controller.abort(new Error(`no answer within ${ms / 1_000} s`)), ms).unref();
 	return AbortSignal.any([signal, controller.signal]);
 }
 
-/** `--quiet` leaves out what is in order, except from JSON, whose shape is the same with every option. */
+/** `--quiet` omits findings without a problem, except from JSON, which has the same shape with every option. */
 async function print(cx: CommandContext, findings: readonly Finding[]): Promise<void> {
 	const { isBare, format } = cx.out;
 	const isBad = ({ level }: Finding) => level === 'problem' || level === 'warning';
@@ -84,7 +84,7 @@ async function print(cx: CommandContext, findings: readonly Finding[]): Promise<
 	await cx.out.page(textReport(isBare ? null : name, shown, await screenOf(cx)));
 }
 
-/** `target` null: without a heading and a sum. */
+/** If `target` is null, omits the heading and the summary. */
 export function textReport(target: string | null, findings: readonly Finding[], screen: Screen): string {
 	const lines = checkLines(
 		findings.map(({ level, check, message, fix }) => ({

@@ -9,9 +9,9 @@ import type { Database } from './sending.js';
 
 type Names = ReturnType<typeof createNames>;
 
-/** `server`: the DNS server; undefined: those of this machine. Throws `UsageError` for an invalid address. */
+/** `server`: the DNS server; undefined: the servers of this machine. Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined) {
-	// Two tries within five seconds: a silent server must not hold up the report.
+	// Makes two tries within five seconds, because a silent server must not delay the report.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });
 	if (server !== undefined) {
 		if (!isServer(server))
@@ -21,7 +21,7 @@ export function createNames(server: string | undefined) {
 			);
 		resolver.setServers([server]);
 	}
-	/** Null: the name does not exist. */
+	/** Null if the name does not exist. */
 	const ask = async <T>(answer: Promise<T[]>): Promise<T[] | null> => {
 		try {
 			return await answer;
@@ -35,7 +35,7 @@ export function createNames(server: string | undefined) {
 	return {
 		txt: async (name: string) =>
 			(await ask(resolver.resolveTxt(name)))?.map((strings) => strings.join('')) ?? null,
-		/** Hosts, the preferred first; an empty one means that the domain accepts none (RFC 7505). */
+		/** Returns mail hosts, the preferred one first. An empty name means that the domain accepts no mail (RFC 7505). */
 		mx: async (name: string) => {
 			const records = (await ask(resolver.resolveMx(name))) ?? [];
 			return records.sort((a, b) => a.priority - b.priority).map(({ exchange }) => exchange);
@@ -49,7 +49,7 @@ export function createNames(server: string | undefined) {
 	};
 }
 
-/** Checked before Node.js does: port 0 ends the process there, and one above 65535 becomes another. */
+/** Checked before Node.js sees the port: port 0 aborts the process, and a port above 65535 wraps around. */
 function isServer(text: string): boolean {
 	if (isIP(text) !== 0) return true;
 	const parts = /^(?:\[(?<six>[^\]]*)\]|(?<four>[^:]*))(?::(?<port>\d+))?$/.exec(text)?.groups;
@@ -76,7 +76,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		...(await senderDomains()),
 		...(await contents().dkimKeys()).map(({ domain }) => domain),
 	];
-	/** Domains that do not exist are skipped, unless `missing` judges them: until they do, no record helps. */
+	/** Skips domains that do not exist unless `missing` judges them, because records help only an existing domain. */
 	const each = async (find: () => Promise<readonly string[]>, judge: Judge, more: Others = {}) => {
 		const { missing = (domain) => skipped(`${domain} does not exist`), unasked } = more;
 		if (unasked === undefined) goOnline();
@@ -95,7 +95,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		const found = (await Promise.all(domains.slice(0, mostDomains).map(judgeOne))).flat();
 		if (domains.length > mostDomains)
 			found.push(skipped(`${domains.length - mostDomains} more domains were not checked`));
-		// One reason may skip all domains.
+		// If all domains are skipped for one reason, report it once.
 		return [...new Map(found.map((one) => [one.message, one])).values()];
 	};
 	return {
@@ -142,7 +142,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 			}, judgeSpf),
 		'dns.dmarc': () =>
 			each(senderDomains, async (domain) => {
-				// The record of the domain itself, else of one above it (RFC 7489 s.6.6.3, RFC 9989).
+				// Use the record of the domain, or else of a parent domain (RFC 7489 s.6.6.3, RFC 9989).
 				const labels = domain.split('.');
 				for (let at = 0; at === 0 || at < labels.length - 1; at += 1) {
 					const name = `_dmarc.${labels.slice(at).join('.')}`;
@@ -163,7 +163,7 @@ type Judge = (domain: string, texts: readonly string[]) => Answer | Promise<Answ
 
 interface Others {
 	missing?: (domain: string) => Verdict;
-	/** Judges a domain without DNS; null: it cannot. */
+	/** Judges a domain without DNS; null if it needs DNS. */
 	unasked?: (domain: string) => Verdict | null;
 }
 
@@ -201,8 +201,8 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 }
 
 /**
- * Any answer will do, except that of a gateway without a server behind it: a proxy may let through only the pages of
- * mails. A warning at most: a network often cannot reach its own public address from within.
+ * Accepts any answer below 500, because a proxy may pass only the pages of mails; a gateway without its server answers
+ * 5xx. At most warns about a silent URL, because networks often cannot reach their own public address.
  */
 async function visit(publicUrl: string, { line, timeout }: Surroundings): Promise<Verdict> {
 	const limit = timeout();
@@ -216,7 +216,7 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 		const cause = limit.aborted ? limit.reason : error instanceof Error ? error.cause : error;
 		const code = codeOf(cause);
 		const says = `${publicUrl} does not answer this machine: ${whyUnreachable(code) ?? firstError(cause)}`;
-		// A firewall may keep this machine away, but a name that does not exist is missing for everybody.
+		// A firewall may block only this machine, but a name that does not exist is missing for everybody.
 		if (code !== 'ENOTFOUND') return warning(says, line('serve'));
 		const { hostname } = new URL(publicUrl);
 		return problem(says, `publish an address for ${hostname} in DNS, or change the public URL`);

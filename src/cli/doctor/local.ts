@@ -25,7 +25,7 @@ export async function localChecks(
 ): Promise<{ checks: Checks; close(): Promise<void> }> {
 	const names = createNames(nameServer);
 	const isOnServer = isPostgres(url);
-	// Before it is opened: an open database has temporary files beside it.
+	// List the files before opening the database, because an open database has temporary files beside it.
 	const files = isOnServer ? [] : databaseFiles(url);
 	const keys = await readKeys(cx);
 	const { inspect } = await import('../connect/inspect.js');
@@ -66,7 +66,7 @@ export async function localChecks(
 	};
 }
 
-/** A configuration that cannot be read may name another database than the default one. */
+/** False if the configuration is unreadable: it may name another database than the default one. */
 function isNamed({ settings, paths }: CommandContext): boolean {
 	if (settings.target.origin.level !== 'default') return true;
 	try {
@@ -86,19 +86,19 @@ async function readKeys({ io }: CommandContext) {
 	}
 }
 
-/** The database file and its companions, which SQLite keeps beside the file itself, wherever a link to it is. */
+/** Returns the database file and its companions, which SQLite keeps beside the file that a link points to. */
 function databaseFiles(path: string): string[] {
 	if (!existsSync(path)) return [];
 	const file = realpathSync(path);
 	return ['', '-wal', '-shm', '-journal'].map((suffix) => file + suffix).filter((one) => existsSync(one));
 }
 
-/** A MiB takes a millisecond of CPU and, from a slow disk, ten; meanwhile SQLite hears no signal. */
+/** A quick check takes 1 ms of CPU per MiB, and 10 ms from a slow disk. During it, the process handles no signal. */
 const quickBytes = 128 * mebibyte;
-/** SQLite shortens the log to 64 MiB after it was copied back. */
+/** SQLite shortens the log to 64 MiB after a checkpoint. */
 const longLogBytes = 256 * mebibyte;
 
-/** An error: why the database is not open. Null: the configuration does not say which one it is. */
+/** An error says why the database is not open. Null if an unreadable configuration may name another database. */
 type Found = Inspected | Error | null;
 
 function fileChecks(path: string, found: Found, { contents, ...around }: Database): Checks {
@@ -209,7 +209,7 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 		throw new Skip(`the file has ${sizeText(bytes.file)}, which ${line('doctor', '--full')} reads`);
 	let said: string[];
 	try {
-		// SQLite writes a heading and several sentences into one message.
+		// SQLite puts a heading and several sentences into one message.
 		said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
 	} catch (error) {
 		if (!(error instanceof StoreError)) throw error;
@@ -224,7 +224,7 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
-/** In bytes. A tenth of the disk is little, but no more than 20 GiB: a tenth of a large disk is enough for years. */
+/** Bytes. Warns below a tenth of the disk (1 to 20 GiB), because a tenth of a large disk lasts for years. */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
 	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
 	const fix = 'free some space, or move the database';
@@ -232,7 +232,7 @@ export function judgeSpace({ free, total }: { free: number; total: number }): Ve
 	return free < Math.max(gibibyte, Math.min(total / 10, 20 * gibibyte)) ? warning(says, fix) : ok(says);
 }
 
-/** The clock is ahead of the time that the database has seen pass, by which it deletes; null: it is not. */
+/** Warns if the clock is ahead of the database's last use, which delays deletions by a day; null if not. */
 async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | null> {
 	const ahead = await contents.clockAhead();
 	if (ahead <= 0) return null;

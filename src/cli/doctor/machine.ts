@@ -1,4 +1,4 @@
-/** Checks of this machine and its configuration, and rules for certificates and clocks of either target. */
+/** Checks of this machine and its configuration, and rules for certificates and clocks of both kinds of target. */
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, rootCertificates } from 'node:tls';
@@ -30,7 +30,7 @@ async function judgeAccess(
 	folders: readonly (string | null)[],
 ): Promise<Answer> {
 	if (process.platform === 'win32') throw new Skip('file permissions are not checked on Windows');
-	// The mode of a device is not for its reader to change.
+	// A user who reads from a device should not change its mode.
 	const modeOf = async (path: string) => {
 		const found = await stat(path).catch(() => null);
 		return found?.isFile() ? found.mode & 0o077 : 0;
@@ -40,7 +40,7 @@ async function judgeAccess(
 	const bits = modes.reduce((all, mode) => all | mode, 0);
 	const may = `${who(bits)} can ${(bits & 0o022) === 0 ? 'read' : 'change'}`;
 	const fix = `chmod 600 ${open.map(shellWord).join(' ')}`;
-	// Whoever changes this file decides where the tokens are sent.
+	// A user who can change this file decides where tokens are sent.
 	const writers = (await modeOf(config)) & 0o022;
 	const complaints = [
 		open.length > 0 ? problem(`${may} ${open[0]}, which holds secrets`, fix) : null,
@@ -57,10 +57,10 @@ async function judgeAccess(
 async function judgeFolder(path: string | null): Promise<Verdict | null> {
 	const found = path === null ? null : await stat(path).catch(() => null);
 	if (path === null || !found?.isDirectory()) return null;
-	// A group with the number of its owner has no other member on most systems.
+	// On most systems, a group with the same number as its owner has no other member.
 	const bits = found.mode & (found.gid === found.uid ? 0o002 : 0o022);
 	if (bits === 0) return null;
-	// The mode of /tmp must stay.
+	// The mode of a folder such as /tmp must not change.
 	const fix = (found.mode & 0o1000) === 0 ? `chmod go-w ${shellWord(path)}` : null;
 	const says = `${who(bits)} can write to the folder ${path}, which holds secrets`;
 	return problem(says, fix ?? 'use a private folder: mkdir -m 700 FOLDER');
@@ -73,11 +73,11 @@ function who(bits: number): string {
 interface Asked extends Pick<ConnectionOptions, 'rejectUnauthorized'> {
 	host: string;
 	port: number;
-	/** PEM of authorities beside those of this machine. */
+	/** Certificate authorities in PEM, besides those of this machine. */
 	ca: string | null;
 }
 
-/** The end of the certificate, by a handshake alone. Rejects when TLS fails, and with the signal's reason. */
+/** Returns when the certificate expires, after a TLS handshake only. Rejects if TLS fails, and with the signal's reason. */
 export function validityOf({ ca, ...asked }: Asked, signal: AbortSignal): Promise<Micros> {
 	return new Promise((resolve, reject) => {
 		const name = isIP(asked.host) === 0 ? { servername: asked.host } : {};
@@ -99,7 +99,7 @@ export function validityOf({ ca, ...asked }: Asked, signal: AbortSignal): Promis
 
 interface Judged {
 	now: Micros;
-	/** An expired certificate that nobody verifies is a warning. */
+	/** False makes an expired certificate only a warning, because nobody verifies it. */
 	isChecked: boolean;
 	renew: string;
 }

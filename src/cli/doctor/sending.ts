@@ -1,4 +1,4 @@
-/** The settings, the mail server, the queue and webhooks of a database. */
+/** Checks the settings, the mail server, the queue and the webhooks of a database. */
 import { isTimeZone, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { PauseCause } from '../../api/pauses.js';
 import { causeOf, faultSentence, heldReason, isRefusalOfSender, pausedBy } from '../../api/pauses.js';
@@ -13,18 +13,18 @@ import type { Answer, Checks, Surroundings, Verdict } from './checks.js';
 import { firstError, ok, once, problem, Skip, warning } from './checks.js';
 import { judgeValidity } from './machine.js';
 
-/** `contents`: what the database holds. Throws `Skip` where it is not open. */
+/** `contents` returns what the database holds. Throws `Skip` if the database is not open. */
 export interface Database extends Surroundings {
 	contents(): Contents;
 }
 
-/** The keys of the environment: by their ids, the first wraps; `problem`: why they are unusable. */
+/** Keys from the environment, by id; the first one wraps. `problem` says why they are unusable. */
 interface GivenKeys {
 	given: readonly { id: string }[];
 	problem: string | null;
 }
 
-/** Many mail servers keep strangers waiting before they greet them, and hang up on those who do not wait. */
+/** Many mail servers delay the greeting for unknown clients, and disconnect those that do not wait. */
 const mailServerMs = 15_000;
 
 export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys): Checks {
@@ -83,7 +83,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 		'settings.public-url': async () => {
 			const { publicUrl, smtpUrl } = await contents().settings();
 			const fix = set('public_url', 'https://HOST');
-			// A mail server of this machine may be a trial, or a relay to the internet.
+			// A mail server on this machine may be a test server, or a relay to the internet.
 			const why = isLoopbackUrl(smtpUrl)
 				? 'so links in mails lead to this machine'
 				: 'so mails have no links for opens, clicks and unsubscribing';
@@ -158,7 +158,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 			}),
 		'queue.workers': async () => {
 			const { workers } = await queue();
-			// A killed process of another machine is missed by its silence alone.
+			// If a worker on another machine is killed, only its missing heartbeat shows it.
 			const gone = workers.filter(({ role, messages }) => role === null && messages > 0);
 			if (gone.length > 0)
 				return gone.map(({ host, pid, messages }) =>
@@ -205,7 +205,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 	};
 }
 
-/** The steps after a pause, a line each: a sentence where it takes more than one command, and the commands. */
+/** Returns the steps after a pause, one per line: often a sentence, then commands. */
 export function stepsOf(cause: PauseCause, line: Line): string {
 	const resume = line('engine', 'queue', 'resume');
 	const test = line('engine', 'smtp-test');
@@ -246,7 +246,7 @@ function judgeWaiting(queue: QueueState, { now, line, until }: Surroundings): Ve
 	return warning(`${says}, although a worker is running`, line('engine', 'queue', 'stats'));
 }
 
-/** Mailbox providers take a sender for a spammer whose lists are this stale. */
+/** Mailbox providers treat senders with this many invalid addresses as spammers. */
 export function judgeBounced(lately: { attempted: number; hardBounced: number }, line: Line): Verdict {
 	const { attempted, hardBounced } = lately;
 	const says = `${numberText(hardBounced)} of ${counted(attempted, 'message')} in seven days hard-bounced`;
@@ -268,7 +268,7 @@ function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundin
 	}
 	if (failedLately > 0 && deliveredLately === 0)
 		return problem(`${name}: ${failed}, and none was delivered`, command('test', String(id)));
-	// The target may refuse a single body; refusals that go on are a fault.
+	// The target may refuse one body. Only continuing refusals are a fault.
 	if (retried !== null && (!retried.tookOthersSince || now() - retried.since > microsPerDay)) {
 		const again = retried.next === null ? '' : `; it is tried again ${until(retried.next)}`;
 		const says = `${name} has been failing since ${moment(retried.since)}: ${retried.said}${again}`;

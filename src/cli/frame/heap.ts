@@ -1,10 +1,10 @@
 /**
- * How far the heap may grow between full collections, in percent of the live heap. V8 alone lets it grow to four times
- * its size. If each mail has another content, most of that would be entries that caches have dropped.
+ * How far the heap may grow between full collections, in percent of the live heap. V8 lets it grow to four times its
+ * size by default. If every mail differs, most of the growth would be entries that caches have dropped.
  */
 const oldGrowingPercent = 50;
 
-/** Bytes. V8 alone grows it to 32 MiB in a process that runs for minutes. With 8 MiB more objects grow old. */
+/** Bytes. V8 by default grows it to 32 MiB in a process that runs for minutes. With 8 MiB, more objects become old. */
 const youngBytes = 16 * 1024 * 1024;
 
 export async function limitOldGeneration(): Promise<void> {

@@ -13,8 +13,8 @@ export interface Query {
 }
 
 /**
- * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). `onMisfit` is for a command
- * that has made a change: if the expression fails, prints the whole answer. Null: that is an error.
+ * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). If the expression fails after
+ * a change, prints the whole answer and calls `onMisfit`. If `onMisfit` is null, throws.
  */
 export function openQuery(
 	to: OutStream,

@@ -1,4 +1,4 @@
-/** All checks in their order: the way to the service and its tokens, its collections, its report, and one message. */
+/** All checks in order: the connection to the service and its tokens, its collections, its report, and one message. */
 import { sleep } from '../../api/backoff.js';
 import { addDays, formatWireDate, parseWireDate } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -19,7 +19,7 @@ export interface RunOptions {
 }
 
 export function allChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Check[] {
-	// --send-to allows calls to hosts outside of the deployment.
+	// --send-to allows calls to hosts outside the deployment.
 	const resources = resourceChecks(names, { callsOut: mail !== null });
 	return [
 		...accessChecks(cx, names),
@@ -51,7 +51,7 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 			const answer = await probe.get(listsPath);
 			const { status } = answer;
 			const { api, target } = await cx.connection();
-			// A mailctl server answers 401 to a token that it does not know: its 403 is a missing right.
+			// A mailctl server answers 401 to an unknown token, so its 403 means that the token lacks a right.
 			if (status === 403 && (await api.capabilities()).service !== 'unknown') return 'it may not read lists';
 			if (status === 401 || status === 403) {
 				const hasToken = target.kind !== 'remote' || target.token !== null;
@@ -90,14 +90,14 @@ async function reach(probe: Probe): Promise<Answer> {
 
 const reportPath = '/stat/reports/events-report/';
 
-/** Sent messages are unknown here: the shape is checked, and the days must be those that were asked for. */
+/** The number of sent messages is unknown here, so check the shape, and that the days are the requested ones. */
 const reportChecks: readonly Check[] = [
 	check('read', 'report.shape', 'the report has totals and days of the last week', async (probe) => {
 		const { sent, days } = await readReport(probe, reportPath);
 		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
 		return `${days.length} days, ${shown(sent)} sent`;
 	}),
-	// Three days up to the last one of a report without dates: past or present in every time zone.
+	// The last day is that of a report without dates, because today may be a future day in the service's zone.
 	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
 		const last = (await readReport(probe, reportPath)).days.at(-1);
 		if (last === undefined) throw new Broken('the report without dates has no last day to count from');
@@ -138,7 +138,7 @@ async function readReport(probe: Probe, path: string) {
 
 const sendPath = '/message/send/';
 
-/** One message to one address. The last check waits half a minute at most for its outcome. */
+/** Sends one message to one address. The last check waits at most half a minute for its outcome. */
 function sendChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Check[] {
 	let accepted: Accepted | null = null;
 	const { from = '', to = '' } = mail ?? {};

@@ -44,7 +44,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	const mail = to === undefined || from === undefined ? null : { to, from };
 	const run = new Run(cx, { names, mail, signal });
 	try {
-		// Before the checks run: a report that cannot be written is refused.
+		// Create the file before the checks run, so that an unwritable report is refused at once.
 		const file = path === undefined ? null : await createOutputFile(path, 'replace');
 		try {
 			if (cx.dryRun) return await tell(cx, options, run);
@@ -100,19 +100,19 @@ async function publish(
 	else {
 		await file.write(text);
 		await file.finish();
-		// `-o json` prints its document, even if a report of another form goes to a file.
+		// `-o json` prints its document on stdout, even if a file gets the report in another format.
 		if (asked === 'json') await cx.out.document(report);
 	}
 	if (file !== null || reporter !== 'text') await cx.note(summaryOf(report));
 }
 
 /**
- * Leftovers count most (11), then the reason of an early end (130, 143, 12), no answer (6) or a refused token (4), and
- * failed checks (11). Thrown, so that machines read it on stderr too.
+ * After an early end: 11 with leftovers, else its reason (130, 143, 12). Otherwise no answer (6), a refused token (4),
+ * then failed checks or leftovers (11). Throws, so that machines read the reason on stderr too.
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;
-	// Returned: behind an aborted signal a thrown error would give way to the signal's own.
+	// Return the code, because after an aborted signal the signal's error would replace a thrown one.
 	if (leftovers.length > 0 && signal.aborted) return exits.found;
 	if (signal.aborted) throw signal.reason;
 	if (halted?.why === 'unreachable')

@@ -1,4 +1,4 @@
-/** How checks ask a deployment, and what they hold against its answers. */
+/** Sends the requests of checks to a deployment, and compares its answers with the service document. */
 import type { WireExchange, WireRequest, WireResponse } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
@@ -26,18 +26,19 @@ interface CallerOptions {
 	exchange: WireExchange;
 	retries: number;
 	signal: AbortSignal;
-	/** Masked in answers. */
+	/** Replaced by asterisks in answers. */
 	token: string | null;
 	clock: Clock;
 }
 
-/** A cut POST may have been carried out: an answer is cheaper than a search for its record. */
+/** Lets a change finish after the signal, because an interrupted POST may have created a record that must then be found. */
 const changeGraceMs = 2_000;
 const maxWaitMs = 60_000;
 
 /**
- * 429, and 503 with Retry-After, mean not processed and are repeated for every method; cuts only for GET, PUT and
- * DELETE. Another 5xx is not: a check is to find it. Throws `ApiError` network, and the signal's reason.
+ * Retries 429, and 503 with Retry-After, for every method, because the service did nothing. Retries lost connections
+ * only for GET, PUT and DELETE. Returns other 5xx, which a check should find. Throws `ApiError` network, and the
+ * signal's reason.
  */
 export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
 	const late = after(signal, changeGraceMs);
@@ -75,7 +76,7 @@ export function createCaller({ exchange, retries, signal, token, clock }: Caller
 	};
 }
 
-/** Aborts so many milliseconds after the other signal. */
+/** Returns a signal that aborts `ms` after the given one. */
 export function after(signal: AbortSignal, ms: number): AbortSignal {
 	const later = new AbortController();
 	const arm = () => void setTimeout(() => later.abort(signal.reason), ms).unref();
@@ -94,10 +95,10 @@ function parse(text: string): unknown {
 
 export class Broken extends Error {}
 
-/** The token lacks a right: checks that only read are skipped for it. */
+/** The token lacks a right. Checks that only read are then skipped. */
 export class Denied extends Broken {}
 
-/** Nothing further can be checked: no answer at all, another service's answer, or the token is refused. */
+/** No further check is possible: no answer at all, an answer of another service, or a refused token. */
 export class Halted extends Broken {
 	readonly why: keyof typeof whyHalted;
 	constructor(why: keyof typeof whyHalted, message: string) {
@@ -117,7 +118,7 @@ export class Skipped extends Error {}
 export type Json = Readonly<Record<string, unknown>>;
 export type Shapes = RecordShape<Readonly<Record<string, Shape<unknown>>>>;
 
-/** A `fault` breaks the service document; to `deviate` is within the freedom that it leaves. */
+/** A `fault` violates the service document; to `deviate` is allowed by it. */
 type Grade = 'fault' | 'deviate';
 
 interface ReadPage {
@@ -129,7 +130,7 @@ interface ReadPage {
 
 const mostComplaints = 8;
 
-/** The requests of one check, with the faults and deviations that it finds. */
+/** Makes the requests of one check, and collects its faults and deviations. */
 export class Probe {
 	readonly call: Caller;
 	readonly faults: string[] = [];
@@ -161,7 +162,7 @@ export class Probe {
 		return answer;
 	}
 
-	/** The record at a path, or as a change answers it. */
+	/** Returns the record at a path, or the record that a change returns. */
 	async object(path: string, change?: Pick<Ask, 'method' | 'body'>): Promise<Json> {
 		return this.objectOf(await this.expect({ method: 'GET', path, ...change }, 200));
 	}
@@ -180,7 +181,7 @@ export class Probe {
 		if (!isRecord(json)) this.deviate(`the body of the ${status} for ${what} is not a JSON object`);
 	}
 
-	/** Says each complaint once, about the first record that has it. */
+	/** Reports each complaint once, for the first record that has it. */
 	records(shape: Shapes, records: readonly unknown[], one: string): void {
 		const seen = new Set<string>();
 		for (const record of records)
@@ -208,7 +209,7 @@ export class Probe {
 		if (!Array.isArray(results) || !results.every(isRecord))
 			throw new Broken(`results is ${shown(results)}, not a list of objects`);
 		const isCount = typeof count === 'number' && Number.isSafeInteger(count) && count >= 0;
-		// Clients show the count and do not need it to walk the pages.
+		// Clients show the count, but can walk the pages without it.
 		if (count === undefined) this.deviate('the envelope has no count');
 		else if (!isCount) this.fault(`count is ${shown(count)}, not a number of objects`);
 		const link = (key: 'next' | 'previous') => {
@@ -240,7 +241,7 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
 	return `${path}${path.includes('?') ? '&' : '?'}${words.join('&')}`;
 }
 
-/** The page of a link; the client uses only its query (api-decisions 8). */
+/** Returns the page number of a link. Ignores its path, because the client uses only the query (api-decisions 8). */
 export function pageNumber(link: string): number {
 	const base = 'http://localhost/';
 	const text = canParseUrl(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
@@ -248,7 +249,7 @@ export function pageNumber(link: string): number {
 	return Number(text);
 }
 
-/** The id of a new record; null: the answer names none. */
+/** Returns the id of a new record; null if the answer has none. */
 export function createdId({ status, json }: Answer): number | null {
 	const id = isRecord(json) ? json['id'] : null;
 	return status < 300 && typeof id === 'number' && Number.isSafeInteger(id) ? id : null;
@@ -287,7 +288,7 @@ export function isSame(one: unknown, other: unknown): boolean {
 }
 
 export function said({ method, path }: Answer): string {
-	// The value of a filter may be a person's address, and reports are kept in build logs.
+	// Hide the value of an address filter, because reports are stored in build logs.
 	return `${method} ${path.replaceAll(/(email__\w+=)[^&]*/g, '$1…')} answered`;
 }
 

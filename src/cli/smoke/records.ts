@@ -1,4 +1,4 @@
-/** Records of runs: how they are named, found and deleted. Nothing else is ever deleted. */
+/** Names, finds and deletes the records of runs. Deletes no other records. */
 import { type Clock, formatDateTime } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
 import { type Answer, type Caller, Probe, withQuery } from './probe.js';
@@ -15,8 +15,8 @@ export interface Leftover {
 }
 
 /**
- * The place of a kind, and the key that holds the run's name. The whole name counts, not its beginning: a list called
- * `mailctl-smoke-tests` belongs to the user.
+ * The collection of a kind, and the key that holds the run's name. Compares the whole name, not its beginning: a list
+ * called `mailctl-smoke-tests` belongs to the user.
  */
 const places: Readonly<Record<Kind, { collection: string; key: string; name: RegExp }>> = {
 	list: {
@@ -45,7 +45,7 @@ export function nameIn(kind: Kind, record: unknown): string | null {
 	return typeof name === 'string' ? name : null;
 }
 
-/** `run` null: of any run. */
+/** `run` null: any run. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;
 	if (found === undefined) return false;
@@ -71,7 +71,7 @@ export function nameRun(clock: Clock, random: string): RunNames {
 
 export interface Thing extends Omit<Leftover, 'why'> {
 	id: number;
-	/** Only the answer to a creation names its id: it may be another record. */
+	/** Only the answer to a creation names this id, so it may belong to another record. */
 	isUnnamed?: true;
 }
 
@@ -81,7 +81,7 @@ export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
 
 export const unreadable = 'its name cannot be read, so it was kept';
 
-/** Records of one run, or of any when null, all of them before any deletion. Throws for an unreadable collection. */
+/** Finds all records of one run, or of any if null, before anything is deleted. Throws for an unreadable collection. */
 export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const { collection, key } = places[kind];
 	const probe = new Probe(call);
@@ -89,7 +89,7 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 	for await (const { results } of probe.pages(withQuery(collection, { page_size: 1_000 })))
 		for (const { id, [key]: listed } of results) {
 			if (typeof id !== 'number') continue;
-			// A service may show the name only in the record itself.
+			// A service may show the name only in the single record.
 			const alone = typeof listed === 'string' ? null : (await probe.get(`${collection}${id}/`)).json;
 			const name = isRecord(alone) ? alone[key] : listed;
 			if (typeof name === 'string' && isOfRun(kind, name, run)) found.push({ kind, id, name });
@@ -98,8 +98,8 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 }
 
 /**
- * Deletes one record if its name, read again, is still one of the run, and checks that it is gone. The reason why it is
- * still there; null: it is gone, or another record.
+ * Reads the name of a record again, deletes the record if the name is still one of the run, and checks that it is gone.
+ * Returns why it remains; null if it is gone, or is another record.
  */
 export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<string | null> {
 	const { kind, id, isUnnamed } = thing;

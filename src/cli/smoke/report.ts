@@ -42,7 +42,7 @@ function textReport(report: SmokeReport, screen: Screen): string {
 	].join('\n');
 }
 
-/** TAP 14 (testanything.org), deviations and details in YAML blocks. Deviations fail no test point. */
+/** TAP 14 (testanything.org), with deviations and details in YAML blocks. Deviations fail no test point. */
 function tapReport(report: SmokeReport): string {
 	const escaped = (text: string) => clean(text).replaceAll('\\', '\\\\').replaceAll('#', '\\#');
 	const yaml = (text: string) => JSON.stringify(text.split('\n').map(clean).join('; '));
@@ -64,7 +64,7 @@ function tapReport(report: SmokeReport): string {
 	return `${['TAP version 14', `1..${report.checks.length}`, ...lines].join('\n')}\n`;
 }
 
-/** The XML that JUnit's readers take. `errors` is always 0: every error of a check is its failure. */
+/** JUnit XML. `errors` is always 0, because every error of a check counts as a failure. */
 function junitReport({ checks, counts, deviations, duration_ms, started }: SmokeReport): string {
 	const tag = (name: string, attributes: Readonly<Record<string, string | number>>) => {
 		const words = Object.entries(attributes).map(([key, value]) => ` ${key}="${xml(String(value))}"`);
@@ -91,7 +91,7 @@ function junitReport({ checks, counts, deviations, duration_ms, started }: Smoke
 	return ['<?xml version="1.0" encoding="UTF-8"?>', ...suite].join('\n');
 }
 
-/** XML 1.0 has no way to write most controls, lone surrogates and noncharacters (its production 2). */
+/** XML 1.0 cannot represent most controls, lone surrogates and noncharacters (production 2). */
 const unwritable = /[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\n': '&#10;', '\t': '&#9;' };
 

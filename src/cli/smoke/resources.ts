@@ -1,4 +1,4 @@
-/** Lists, subscribers, fields and webhooks: a row of the table each, and the checks that all of them get. */
+/** Describes lists, subscribers, fields and webhooks in a table, and the checks that apply to all of them. */
 import { isRecord } from '../../api/json.js';
 import { Field, List, Subscriber, Webhook } from '../../api/records.js';
 import { type Check, check, type Group } from './model.js';
@@ -8,10 +8,10 @@ import type { RunNames } from './records.js';
 
 export const listsPath = '/sub/lists/';
 const subscribersPath = (list: number) => `${listsPath}${list}/subscribers/`;
-/** Larger than ids of any deployment; it fits 32 bits, as a larger id may be refused for its size. */
+/** An id larger than a deployment has. It fits 32 bits, because a service may refuse larger ids for their size. */
 const unknownId = 2_147_483_647;
 
-/** Tries the record that the run created. */
+/** Checks a change of the record that the run created. */
 type Change = (probe: Probe, path: string, record: Json) => Promise<unknown>;
 
 interface Resource {
@@ -20,22 +20,22 @@ interface Resource {
 	shape: Shapes;
 	/** The key that holds the run's name: a record with another name belongs to others and is not changed. */
 	mark: string;
-	/** The path of the collection, or functions that find the ones to read from and to create records in. */
+	/** The collection's path, or functions that return the collection to read from and the one to create records in. */
 	at: string | { existing(probe: Probe): Promise<string>; own(probe: Probe): Promise<string> };
 	body: Json;
 	defaults?: Json;
 	patch: Json;
 	replace: Json;
-	/** Values after a PUT that the document leaves open: omitted keys return to their defaults (api-decisions 11). */
+	/** Expected values after a PUT that the document leaves open: omitted keys get their defaults (api-decisions 11). */
 	decided?: Json;
 	mayRefuse?: { key: string; why: string };
 	further?: readonly Check[];
 	changes?: Readonly<Record<string, readonly [title: string, run: Change]>>;
-	/** 'open': the document leaves the refusal open, and acceptance is a deviation. */
+	/** 'open': the document does not require the refusal, so acceptance is a deviation. */
 	refusals: readonly (readonly [verb: string, what: string, key: string, body: Json, isOpen?: 'open'])[];
 }
 
-/** `callsOut`: a check may make the service call a host outside of it. */
+/** `callsOut`: a check may make the service call a host outside the deployment. */
 export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolean }): Check[] {
 	const { list, field, webhook, email, id } = names;
 	const email_reason = 'a check of this deployment';
@@ -100,7 +100,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			patch: { url: `${webhook}-patched` },
 			replace: { url: `${webhook}-replaced`, type: 'HARDBOUNCED' },
 			decided: { is_auth_enabled: false, login: '', password: '' },
-			// A name that resolves belongs to a stranger, who must not get events (RFC 2606).
+			// A resolvable name would belong to somebody else, who must not get events (RFC 2606).
 			mayRefuse: { key: 'url', why: 'the service refuses a URL whose name does not resolve' },
 			changes: callsOut ? { test: ['run_test is answered', judgeRunTest] } : {},
 			refusals: [
@@ -113,8 +113,8 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 }
 
 /**
- * In their order: each change but the first needs the record of the first. Existing records are read after the creation,
- * so that a new deployment has one.
+ * Returns checks in order: all changes but the first need the record that the first creates. Existing records are read
+ * after the creation, so that a new deployment has one.
  */
 function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 	const { existing, own } = typeof at === 'string' ? { existing: async () => at, own: async () => at } : at;
@@ -126,7 +126,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 		});
 	const read = (verb: string, title: string, run: (probe: Probe, collection: string) => Promise<unknown>) =>
 		check('read', `${group}.${verb}`, title, async (probe) => run(probe, await existing(probe)));
-	/** Further keys of a deployment may change freely. */
+	/** Ignores keys that the document lacks, because a deployment may change them freely. */
 	const known = (record: Json): Json =>
 		Object.fromEntries(Object.entries(record).filter(([key]) => Object.hasOwn(shape.keys, key)));
 	const judgeRead = async (probe: Probe, path: string, expected: Json, when: string) => {
@@ -154,7 +154,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			const record = probe.objectOf(answer);
 			probe.records(shape, [record], `new ${one}`);
 			probe.values('fault', record, { ...of.body, ...of.defaults }, 'created');
-			// The next checks change and delete the record of that id: it must be the new one.
+			// The next checks change and delete the record with this id, so verify that it is the new one.
 			const path = `${collection}${id}/`;
 			const stored = await probe.object(path);
 			if (!isSame(stored[mark], of.body[mark]))
@@ -215,7 +215,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 	];
 }
 
-/** Looks at three pages, of one record each where one page would hold all. */
+/** Reads at most three pages. If one page holds all records, asks for one record per page. */
 async function judgePaging(probe: Probe, path: string): Promise<string> {
 	const plain = await probe.page(path);
 	if (plain.next === null && plain.results.length < 2) throw new Skipped('one page holds all records');
@@ -242,7 +242,7 @@ function collectionOf(path: string): string {
 	return path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
 }
 
-/** Subscribers are put only into a list with the run's name, and are deleted with it. */
+/** Creates a list with the run's name for the subscribers, which are deleted with the list. */
 async function ownSubscribers(probe: Probe, body: { name: string; email_reason: string }): Promise<string> {
 	const answer = await probe.post(listsPath, body);
 	const id = createdId(answer);
@@ -292,7 +292,7 @@ async function judgeDeactivation(probe: Probe, path: string): Promise<void> {
 	probe.values('fault', list, counts, 'its list');
 }
 
-/** The subscriber at `path` is inactive, a second one is active. */
+/** The subscriber at `path` is inactive. Adds a second one, which is active. */
 async function judgeOwnFilters(probe: Probe, path: string, second: string): Promise<void> {
 	const list = collectionOf(path);
 	const { email } = await probe.object(path);
@@ -303,7 +303,7 @@ async function judgeOwnFilters(probe: Probe, path: string, second: string): Prom
 	}
 }
 
-/** The document shows neither status nor body of run_test: any 2xx will do (api-decisions 33). */
+/** The document specifies neither status nor body of run_test, so any 2xx passes (api-decisions 33). */
 async function judgeRunTest(probe: Probe, path: string): Promise<void> {
 	const answer = await probe.get(`${path}run_test/`);
 	if (answer.status < 200 || answer.status > 299) throw unexpected(answer, 200);

@@ -17,7 +17,7 @@ export interface Selection {
 /** All other checks need these two, so they run even when their groups are not selected. */
 const preconditions: ReadonlySet<string> = new Set(['connection.reachable', 'auth.token']);
 
-/** `isAsked` false: a precondition that was not selected; reported only when it does not pass. */
+/** `isAsked` false: a precondition that was not selected. It is reported only if it fails. */
 interface Planned extends Check {
 	isAsked: boolean;
 }
@@ -27,7 +27,7 @@ export interface Finished {
 	halted: Halted | null;
 }
 
-/** Milliseconds. The command as a whole has ten seconds after its signal, and the last deletion takes up to two. */
+/** Milliseconds. The command has ten seconds in total after its signal, and the last deletion takes up to two. */
 const cleanupGrace = 5_000;
 
 export class Run {
@@ -38,7 +38,7 @@ export class Run {
 	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
-	/** Paths of POST requests that may have made records, also without an answer; their bodies by the ids in the answers. */
+	/** Paths of POST requests, which may have created records even without an answer: the bodies by id in the answer. */
 	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;
 
@@ -63,7 +63,7 @@ export class Run {
 			.filter(({ id, need, isAsked }) => isPossible[need] && (isAsked || preconditions.has(id)));
 	}
 
-	/** Makes the checks, and deletes what they made, also after the signal. */
+	/** Runs the checks, and deletes the records that they created, even after the signal. */
 	async smoke(selection: Selection): Promise<Finished> {
 		await this.#check(this.plan(selection));
 		const { id } = this.#options.names;
@@ -76,7 +76,7 @@ export class Run {
 		return this.#finish();
 	}
 
-	/** Deletes what any run has left. */
+	/** Deletes the leftovers of all runs. */
 	async cleanUp(): Promise<Finished> {
 		const first = allChecks(this.#cx, this.#options).filter(({ id }) => preconditions.has(id));
 		await this.#check(first.map((check) => ({ ...check, isAsked: false })));
@@ -160,8 +160,8 @@ export class Run {
 	}
 
 	/**
-	 * Finds records of a run, or of any when null, by their names; and those that an answer to a creation named. A
-	 * collection that cannot be searched may hold some.
+	 * Finds records of a run, or of any if null, by name, and records that the answer to a creation named. Reports a
+	 * collection that cannot be searched as a possible leftover.
 	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
 		const { names } = this.#options;

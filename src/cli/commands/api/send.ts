@@ -44,7 +44,7 @@ async function foresee(
 	const { method, path } = request;
 	const body = shownBody(request);
 	if (local !== null) {
-		// A test notification cannot be rolled back, so read its webhook instead.
+		// A test notification cannot be rolled back, so the dry run reads its webhook instead.
 		const [webhook, isTest] = [path.replace(runTest, '/$1'), runTest.test(path)];
 		const answer = await exchange(isTest ? { ...request, method: 'GET', path: webhook } : request);
 		if (answer.status < 200 || answer.status >= 300) return print(cx, request, { answer, include });

@@ -286,7 +286,7 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 	const day = date_dropped?.slice(0, 10);
 	return [
 		states,
-		// Counts of deleted messages by state exclude joined ones.
+		// The counts of deleted messages by state do not include joined ones.
 		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} joined by send --to`]),
 		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
 	].join('; ');

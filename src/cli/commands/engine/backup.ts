@@ -36,7 +36,7 @@ export const backup = command({
 			const only = schema === 'public' ? [] : ['-n', schema];
 			return system('pg_dump', '-Fc', '-d', from, ...only, '-f', file);
 		});
-		// Writing over the database's log would also lose data.
+		// Writing over the database's log would lose data too.
 		const [path, own] = [await placeOf(file), await placeOf(database)];
 		if (['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`))
 			throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
@@ -136,7 +136,7 @@ export const restore = command({
 	},
 });
 
-/** A replaced database passes its erasures on. Without one, erased people may be back. */
+/** A replaced database passes its erasures to the restored one. Without it, erased people may be back. */
 async function sayWhatToLookAt(
 	cx: CommandContext,
 	{ uncertain, waiting, erased }: { uncertain: number; waiting: number; erased: number | null },

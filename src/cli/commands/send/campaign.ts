@@ -1,4 +1,4 @@
-/** An opened campaign: it is staged, checked, agreed to, released and delivered. */
+/** Stages, checks, releases and delivers an opened campaign, after the user's consent. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignSession, CampaignStatus } from '../../../api/campaigns.js';
@@ -37,13 +37,13 @@ import { sayPlan } from './request.js';
 import { eachResult, writeCampaign } from './results.js';
 
 export interface Recipients {
-	/** Their name in sentences: `list 1 "Readers"`, `people.csv`. */
+	/** The name of the recipients in sentences: `list 1 "Readers"`, `people.csv`. */
 	readonly of: string;
-	/** Null for rows. */
+	/** Null if the recipients are rows. */
 	readonly selection: Selection | null;
-	/** Null for requests, which have one each. */
+	/** Null for requests, because each has its own subject. */
 	readonly subject: string | null;
-	/** Null if each request has its own content, or if an earlier run has warned of it. */
+	/** Null if each request has its own content, or if an earlier run has printed the warnings. */
 	readonly prepared: Prepared | null;
 	readonly isBulk: boolean;
 	/** The `--source` that another run needs, because the rows came through a pipe. */
@@ -53,8 +53,8 @@ export interface Recipients {
 }
 
 /**
- * Who began it: this run under a made-up name (`unnamed`), which its user sees at the release, or under a given one
- * (`named`), or an `earlier` run, whose staging is kept.
+ * Who began the campaign: this run under a given name (`named`) or a made-up one (`unnamed`), which the user sees at
+ * the release; or an `earlier` run, whose staged rows are kept.
  */
 export type Begun = 'unnamed' | 'named' | 'earlier';
 
@@ -73,14 +73,14 @@ export async function runCampaign(cx: CommandContext, run: CampaignRun): Promise
 	if (status.state === 'canceled') throw wasCanceled(name);
 	if (status.state === 'staged') await release(cx, run);
 	else if (isFinished(status)) return reportFinished(cx, run, status);
-	// Only the delivery tells whether another process holds a campaign of this machine.
+	// If a local database stores the campaign, only the delivery shows whether another process has locked it.
 	else await cx.note(`the campaign "${name}" is released already${isForeign ? '' : ': resuming it'}`);
 	const released = await campaigns.status(id);
 	await cx.note(`campaign ${name}, ${id}`);
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(cx, run, { counts: released.counts, known: status.replies });
-		// A campaign of this machine waits here: no service has accepted it.
+		// With another service, waiting messages are only in the local database, so exit codes may ask for a retry.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
@@ -98,8 +98,8 @@ export async function assertStaged(cx: CommandContext, run: CampaignRun): Promis
 }
 
 /**
- * Stages and checks, and releases nothing where a check fails. A campaign that this run began is dropped if the user or a
- * refusal ends the run; one with a made-up name always, because the user has not seen that name.
+ * Stages, checks and releases. If a check fails, releases nothing. If the user or a refusal ends the run, drops a
+ * campaign that this run began. Always drops one with a made-up name, which the user has not seen.
  */
 async function release(cx: CommandContext, run: CampaignRun): Promise<void> {
 	const { begun, place, session, recipients } = run;
@@ -117,7 +117,7 @@ async function release(cx: CommandContext, run: CampaignRun): Promise<void> {
 		step = 'releasing';
 		await releaseOnce(run, status.counts.staged);
 	} catch (error) {
-		// A campaign whose release got no answer may be on its way, so it is not dropped.
+		// If the release got no answer, the campaign may be released, so do not drop it.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		const isEnded = step === 'asking' || (step === 'staging' && error instanceof UsageError);
 		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);
@@ -134,7 +134,7 @@ async function release(cx: CommandContext, run: CampaignRun): Promise<void> {
 	}
 }
 
-/** A release without a clear answer may have happened; only the campaign itself can tell. Exit 13 where it cannot. */
+/** After a release without a clear answer, reads the state of the campaign. Exit code 13 if the state is unclear too. */
 async function releaseOnce({ place, session }: CampaignRun, expect_count: number): Promise<void> {
 	const { campaigns } = place;
 	try {
@@ -143,7 +143,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
 		const state = (await campaigns.status(session.id).catch(() => null))?.state ?? null;
 		if (state === 'released') return;
-		// An error that the service itself answered is done with by now.
+		// If the service itself answered with an error, it has stopped processing the release.
 		const isError = error.http !== null && error.http.status >= 500;
 		if (state !== null && isError && !error.unanswered) throw error;
 		const message = `the campaign may or may not be released: ${error.message}`;
@@ -154,7 +154,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 	}
 }
 
-/** Reports its own error as a warning, because another error ends the command. A released campaign stays. */
+/** Only warns if the cancellation fails, because another error ends the command. A released campaign stays. */
 async function drop(cx: CommandContext, { place, session }: CampaignRun): Promise<void> {
 	try {
 		await place.campaigns.cancel(session.id, { forget: true });
@@ -188,7 +188,7 @@ async function assertSendable(
 
 function assertCount({ begun, session, options, recipients }: CampaignRun, counts: AcceptCounts): void {
 	const { key: name } = session;
-	// The list of an earlier run may have changed since.
+	// The list may have changed since an earlier run staged it.
 	const of = begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : recipients.of;
 	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
 	assertExpected(recipientsOf(counts), of, options, begun === 'unnamed' ? [] : [stays]);
@@ -206,7 +206,7 @@ async function agree(cx: CommandContext, run: CampaignRun, status: CampaignStatu
 	await warnOfLinks(cx, isBulk);
 	if (expectCount !== undefined && cx.globals.yes === true) return;
 	const shown = await take(addresses(cx, run, sample), sample);
-	// One a line: a terminal would break them anywhere.
+	// Print an address per line, because a terminal would break a long line within addresses.
 	const more = shown.length < staged ? ['  …'] : [];
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
 	const mail = `send${subject === null ? '' : ` "${subject}"`} to ${counted(staged, 'recipient')}`;
@@ -242,7 +242,7 @@ async function reportFinished(cx: CommandContext, run: CampaignRun, status: Camp
 	return exitOf(cx, outcomesOf(status.messages), unsentOf(status));
 }
 
-/** `known`: replies of an earlier run, read before the release: a fast server sends all of it before the answer. */
+/** `known`: an earlier run's replies, read before the release, because a fast server sends everything before it answers. */
 async function deliver(
 	cx: CommandContext,
 	run: CampaignRun,
@@ -253,13 +253,13 @@ async function deliver(
 	const { local } = await cx.connection();
 	if (options.rate !== undefined) await local?.queue.keepRate(id, options.rate);
 	const outcome = await place.deliver(id, counts.staged, options).catch(async (error: unknown) => {
-		// The cause of the early end is reported, whether the results can be written or not.
+		// Report why the delivery ended early, even if the results cannot be written.
 		await writeResults(cx, run).catch(() => undefined);
 		throw error;
 	});
-	// All counts below are of this moment: another process may have sent more since the delivery ended.
+	// Read all counts now, because another process may have sent more since the delivery ended.
 	const after = await place.campaigns.status(id);
-	// Print this before the results: a file that cannot be written ends the command.
+	// Print this before the results, because a results file that cannot be written ends the command.
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
 	await writeResults(cx, run);
 	const replies = isDeepStrictEqual(known, after.replies) ? [] : after.replies;
@@ -269,7 +269,7 @@ async function deliver(
 	return concludeDelivery(cx, summary, end);
 }
 
-/** An error of the results says that nothing of what was sent is lost. */
+/** If the results cannot be written, the error says that only they are missing, and how to get them later. */
 async function writeResults(cx: CommandContext, run: CampaignRun): Promise<void> {
 	const { place, session, options, recipients } = run;
 	if (options.results === undefined) return;

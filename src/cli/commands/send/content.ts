@@ -1,4 +1,4 @@
-/** The content of a mail before it is sent: its variables and their values, and warnings. */
+/** The content of a message before it is sent: its variables, their values, and warnings. */
 
 import { parseMailbox } from '../../../api/address.js';
 import { ApiError } from '../../../api/errors.js';
@@ -22,12 +22,12 @@ export interface Prepared {
 	files?: readonly FileToSend[];
 }
 
-/** The service does not tell what is in its templates. */
+/** True if the service does not show the content of the template. */
 export function isOpaque({ request, template }: Prepared): boolean {
 	return request.template_unique_id !== undefined && template === null;
 }
 
-/** The service makes the finished message, so one composed here would show another one. */
+/** True if the service composes messages itself: a message composed here would differ. */
 export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
 	return (await (await cx.api()).capabilities()).service !== 'mailctl';
 }
@@ -43,7 +43,7 @@ export function contentOf({ request, template }: Prepared): Content {
 	};
 }
 
-/** The variables of the content, without their defaults. */
+/** Returns the variables of the content, without their defaults. */
 export function namesIn(prepared: Prepared): readonly string[] {
 	return variableNames(usedVariables(contentOf(prepared)));
 }
@@ -53,8 +53,8 @@ export function unknownVariables(): UsageError {
 }
 
 /**
- * Refuses variables without a value for one of the addresses. A field counts where the subscriber has a value; an address in
- * several lists is not a subscriber. Another service does not tell the values, so there the field is enough.
+ * Refuses variables without a value for one of the addresses. A field counts only if the subscriber has a value; an
+ * address in several lists has none. Other services do not show values, so with them the field is enough.
  */
 export async function assertVariables(
 	cx: CommandContext,
@@ -92,7 +92,7 @@ async function fieldsWithoutValue(cx: CommandContext, fields: readonly string[],
 	return [...lacking];
 }
 
-/** Variables that neither the context nor the service gives a value to; a field of the recipient may. */
+/** Returns variables without a default that neither context nor service sets. A field of the recipient may set them. */
 export function openVariables(
 	content: Pick<Content, 'subject' | 'text' | 'html'>,
 	context: Readonly<Record<string, string>>,
@@ -102,7 +102,7 @@ export function openVariables(
 	);
 }
 
-/** Null: this token may not read them, or the service does not answer. */
+/** Null if the token may not read fields, or the service does not answer. */
 export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
 	try {
 		const fields = await collect(walk((await cx.api()).fields, {}, { signal: cx.signal }));
@@ -115,7 +115,7 @@ export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {
 
 const saidBy = new WeakMap<CommandContext, Set<string>>();
 
-/** Each warning is given once a command. */
+/** True at the first call with this text in a command, so that each warning appears once. */
 export function isNews(cx: CommandContext, text: string): boolean {
 	const said = saidBy.get(cx) ?? new Set();
 	saidBy.set(cx, said);
@@ -157,8 +157,8 @@ export async function warnOfMissing(cx: CommandContext, names: readonly string[]
 }
 
 /**
- * Warns of variables without a value. With `strict` they are refused later, so this names only those that resemble a known name.
- * `columns`: the variables of each row.
+ * Warns of variables without a value. With `strict`, a later check refuses them, so this names only those that resemble
+ * a known name. `columns`: the variables of each row.
  */
 export async function warnOfVariables(
 	cx: CommandContext,

@@ -1,6 +1,6 @@
 /**
- * One send call, and the delivery of accepted messages. On a local database `send` delivers its own messages; it waits for a
- * mailctl server, and other services tell nothing. The end of the delivery is reported here, and is the exit code.
+ * Makes one send call and delivers accepted messages. With a local database, `send` delivers its own messages. It waits
+ * for a mailctl server, and other services report no outcomes. Reports how the delivery ended, as the exit code too.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -36,7 +36,7 @@ import {
 import { sayTime, sendHint, uploadAttachments } from './request.js';
 import { writeMessages } from './results.js';
 
-/** Refuses before anything is accepted: without a mail server the messages would wait for ever. */
+/** Refuses before anything is accepted, because without a mail server the messages would wait forever. */
 export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || wait === false) return;
@@ -52,7 +52,7 @@ export interface Sent extends Accepted {
 	answer: SendResult;
 }
 
-/** A test message may be repeated freely, so its errors name no idempotency key. */
+/** A test message may be sent again freely, so its errors name no idempotency key. */
 export async function accept(
 	cx: CommandContext,
 	request: SendRequest,
@@ -94,8 +94,8 @@ export async function deliverSent(
 }
 
 /**
- * Ends with exit 13 without a clear answer, never with a plain network or server error: another try may send twice. It is
- * safe under `key`; null where the service keeps none.
+ * Without a clear answer, exits with 13 and never with a network or server error, because a retry may send twice. With
+ * `key`, a retry is safe. `key` is null if the service does not support idempotency keys.
  */
 export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key: string | null): Promise<T> {
 	try {
@@ -128,7 +128,7 @@ export async function sayWhoGetsNone(
 		await cx.hint(mailctl('why', left.length === 1 ? first : 'ADDRESS'));
 }
 
-/** A dry run on a local database accepts the request and undoes it. A preview, and another target, only check it. */
+/** For a dry run on a local database, accepts the request and rolls it back. Otherwise only checks the request. */
 export async function foreseeSending(
 	cx: CommandContext,
 	request: SendRequest,
@@ -146,13 +146,13 @@ export async function foreseeSending(
 	return answer.messages_created === 0 ? exits.partly : exits.done;
 }
 
-/** A preview of a message that would be refused would mislead. */
+/** Refuses a request that the service would refuse, because its preview would mislead. */
 export async function assertAcceptable(cx: CommandContext, request: SendRequest): Promise<void> {
 	const check = await foreseeing(cx);
 	await explained(check(request), { input: request, hint: sendHint });
 }
 
-/** Checks a request without accepting it. A server's own rules are not checked here. */
+/** Returns a check that accepts no request. It does not apply a server's own rules. */
 export async function foreseeing(cx: CommandContext): Promise<(request: SendRequest) => Promise<void>> {
 	const { local } = await cx.connection();
 	if (local !== null) return local.foreseeSend;
@@ -171,7 +171,7 @@ interface Delivery {
 
 export const defaultWaitMs = 600_000;
 
-/** Null: this run does not wait, or the service does not tell. `ids`: the messages of a submission. */
+/** Null if this run does not wait, or the service does not report it. `ids`: the messages of a submission. */
 export async function deliverNow(
 	cx: CommandContext,
 	delivery: Delivery,
@@ -209,7 +209,7 @@ async function deliverHere(
 	{ scope, total, options, messages, signal }: Watched,
 ): Promise<DeliverySummary> {
 	const { rate, connections, waitTimeout: stallMs = defaultWaitMs } = options;
-	// A run counts only the messages that it sends itself.
+	// `deliver` counts only messages that this run sends.
 	const earlier = (await messages.progress(scope)).messages;
 	const before = Math.max(0, total - waitingOf(earlier) - (earlier.deferred ?? 0));
 	const progress = cx.progress('sending', total, before);
@@ -227,7 +227,7 @@ async function deliverHere(
 		});
 		// Another process or an earlier call may have sent some of the scope.
 		const { messages: states } = await messages.progress(scope);
-		// A message that is deferred for its sender waits for a person.
+		// A message that is deferred because its sender was refused waits until a person acts.
 		const isHeld = summary.kind === 'stopped' || isRefusedSender(summary.reason);
 		const isDone = !isHeld && waitingOf(states) === 0;
 		return { ...summary, ...(isDone && { kind: 'settled', reason: null }), counts: outcomesOf(states) };
@@ -238,7 +238,7 @@ async function deliverHere(
 
 const firstPauseMs = 30;
 const longestPauseMs = 1_000;
-/** A server finds out by its next try that its mail server works again, so one look is not enough. */
+/** A paused server notices only at its next try that its mail server works again, so wait this long before giving up. */
 const pausedMs = 5_000;
 
 async function waitForServer(
@@ -286,7 +286,7 @@ async function waitForServer(
 
 const lookEveryMs = 1_000;
 
-/** Aborts when the `--window` of the campaign closes. The reason says when it opens again. */
+/** Aborts when the campaign's `--window` closes. The reason says when the window opens again. */
 async function watchWindow(cx: CommandContext, scope: Delivery['scope']) {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const controller = new AbortController();
@@ -303,7 +303,7 @@ async function watchWindow(cx: CommandContext, scope: Delivery['scope']) {
 	return { signal: controller.signal, stop: () => clearInterval(timer) };
 }
 
-/** The last messages of a submission are sent last. */
+/** Looks only at the last messages of a submission, because they are sent last. */
 const mostLookedAt = 20;
 
 async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
@@ -315,14 +315,14 @@ async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promis
 	return null;
 }
 
-/** Exits that say "try again": after an acceptance that would send everything once more. */
+/** Exit codes that suggest a retry, which would send everything again after an acceptance. */
 const triedAgain: ReadonlySet<ExitCode> = new Set([
 	...[exits.notFound, exits.authentication, exits.refused, exits.network, exits.server],
 ]);
 
 /**
- * Runs the work after an acceptance. Its errors say that the messages are accepted, with exit 14 instead of a code that a
- * script answers with another try. `campaign`: its name; null for one submission.
+ * Runs work after an acceptance. Its errors say that the messages are accepted. Exit code 14 replaces codes that make a
+ * script retry. `campaign`: the name; null for one submission.
  */
 export async function afterAcceptance<T>(
 	cx: CommandContext,
@@ -344,7 +344,7 @@ export async function afterAcceptance<T>(
 	}
 }
 
-/** A deadline's hint proposes another run, which may send twice. */
+/** Removes the hint of a passed deadline, which suggests another run: that may send twice. */
 export function endOfSend(reason: unknown): unknown {
 	if (!(reason instanceof DeadlinePassed)) return reason;
 	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });
@@ -353,15 +353,15 @@ export function endOfSend(reason: unknown): unknown {
 interface DeliveryEnd {
 	/** Messages without an outcome. */
 	waiting: number;
-	/** All recipients are suppressed or canceled. */
+	/** True if all recipients are suppressed or canceled. */
 	isUnsent: boolean;
-	/** Recipients that were rejected. */
+	/** The number of rejected recipients. */
 	leftOut: number;
 	/** Null for one submission. */
 	campaign: { name: string; sentence: string; replies: CampaignStatus['replies'] } | null;
 }
 
-/** Reports how a delivery ended, and returns the exit code. `summary` null: this run did not wait. */
+/** Reports how a delivery ended, and returns the exit code. `summary` is null if this run did not wait. */
 export async function concludeDelivery(
 	cx: CommandContext,
 	summary: DeliverySummary | null,
@@ -411,7 +411,7 @@ async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, c
 
 const drain = mailctl('worker', '--drain');
 
-/** `partly` (9) where recipients were left out or no recipient gets the mail, however well the rest went. */
+/** `partly` (9) also if recipients were left out or no recipient gets the message, even if nothing bounced or failed. */
 export async function exitOf(
 	cx: CommandContext,
 	{ uncertain, bounced, failed }: DeliverySummary['counts'],

@@ -1,4 +1,4 @@
-/** `send` at a terminal asks for what is missing, shows the message, and prints the command that does the same. */
+/** At a terminal, `send` asks for missing options, shows the message, and prints the command that does the same. */
 
 import { parseAddress } from '../../../api/address.js';
 import { NoSenders } from '../../../api/errors.js';
@@ -44,7 +44,7 @@ const questions: readonly Question[] = [
 	{
 		isOpen: async ({ template, subject, markdownFile }) => {
 			if (template !== undefined || subject !== undefined) return false;
-			// The first heading of a Markdown file is the subject. Only the send itself reads standard input.
+			// A Markdown file's first heading is the subject. Do not read stdin for it: the send reads stdin.
 			if (markdownFile === undefined || markdownFile.path === null) return markdownFile === undefined;
 			return (await readMarkdown(markdownFile))?.subject === null;
 		},
@@ -58,14 +58,14 @@ export async function isTooLittle(options: SendOptions): Promise<boolean> {
 	return false;
 }
 
-/** Asks for what is missing, then sends. Who declines at the end gets the command with the answers. */
+/** Asks for missing options, then sends. If the user declines at the end, prints the command with the answers. */
 export async function guideSend<T>(
 	cx: CommandContext,
 	given: SendOptions,
 	send: (options: SendOptions) => Promise<T>,
 ): Promise<T> {
 	const isLook = cx.dryRun || wantsPreview(settled(given, cx)) || given.testTo !== undefined;
-	// No answer helps where nothing can be sent.
+	// Refuse before the questions if nothing can be sent.
 	if (!isLook) await assertCanDeliver(cx, given);
 	let options = given;
 	for (const { isOpen, ask } of questions)
@@ -175,8 +175,8 @@ function needed(reason: string) {
 }
 
 /**
- * Shows the message, and tests it as often as wanted. Returns the number of recipients, null where only staging tells, and the
- * options with what was decided. Throws `Declined`.
+ * Shows the message, and sends test messages as often as the user wants. Returns the options with the answers, and the
+ * number of recipients, null if only staging can count them. Throws `Declined`.
  */
 async function decide(cx: CommandContext, given: SendOptions) {
 	const options = settled(given, cx);
@@ -198,12 +198,12 @@ async function decide(cx: CommandContext, given: SendOptions) {
 		if (step === 'send') break;
 		if (first !== null && (await test(cx, first, options))) done = 'only the test message was sent';
 	}
-	// A campaign asks the same once it is staged.
+	// A campaign asks for consent after staging.
 	if (options.to.length > 0) await cx.confirm({ kind: 'mild', what: `send it${people}` });
 	return { options: leaves === '' ? given : { ...given, skipInvalid: true }, count };
 }
 
-/** The recipients before staging, suppressed ones too. `recipients` null: only staging tells. */
+/** The recipients before staging, including suppressed ones. `recipients` is null if only staging can count them. */
 interface Seen {
 	recipients: number | null;
 	first: First | null;
@@ -218,7 +218,7 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 		const first = { prepared, addressee: await addresseeOf(cx, prepared, to) };
 		return { recipients: options.to.length, first, findings: null };
 	}
-	// A pipe can be read once, and the campaign reads it.
+	// Do not read a pipe here: it gives its rows only once, and the campaign needs them.
 	if (options.csv !== undefined && (await isStream(inputName(options.csv))))
 		return { recipients: null, first: null, findings: null };
 	const audience = await (await sourceOf(cx, options)).open(false);
@@ -229,7 +229,7 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 	}
 }
 
-/** Leaves room for the question below the message. */
+/** Leaves space for the question below the message. */
 const mostLines = 40;
 
 async function preview(

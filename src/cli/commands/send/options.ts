@@ -5,7 +5,7 @@ import { isMachine } from '../../frame/globals.js';
 import { paced } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 
-/** An option with a name for its value in the help. */
+/** Defines an option and names its value in the help. */
 function valued<K extends 'text' | 'list'>(kind: K, placeholder: string, summary: string) {
 	return { kind, placeholder, summary };
 }
@@ -112,11 +112,11 @@ export const campaignAnswer = answer(
 
 export type SendOptions = OptionValues<typeof sendOptions>;
 
-/** The options that concern an open campaign; `campaigns resume` has them too. */
+/** Options of an open campaign, which `campaigns resume` has too. */
 export type RunOptions = OptionValues<typeof deliveryOptions> &
 	Pick<SendOptions, 'expectCount' | 'maxRecipients' | 'skipInvalid' | 'sample'>;
 
-/** The options with their defaults for `bulk` and `preview`: mail to a list is bulk mail (api-decisions 24). */
+/** Returns the options with defaults for `bulk` and `preview`: mail to a list is bulk mail (api-decisions 24). */
 export function settled(options: SendOptions, { dryRun }: { dryRun: boolean }): SendOptions {
 	const { bulk, transactional, list, preview, previewAs, eml, testTo } = options;
 	if (bulk && transactional) throw useOne('--bulk', '--transactional');

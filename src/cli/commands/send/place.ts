@@ -1,6 +1,6 @@
 /**
- * The place that keeps a campaign and sends it: the engine or a mailctl server. For a service without campaigns a database of
- * this machine keeps them, and this command makes the calls.
+ * Chooses where a campaign is stored and who sends it: the local engine or a mailctl server. For a service without
+ * campaigns, a local database stores them, and this command makes the send calls.
  */
 
 import { resolve } from 'node:path';
@@ -22,26 +22,26 @@ import type { RunOptions } from './options.js';
 import { eachResult } from './results.js';
 
 export interface CampaignPlace {
-	/** A database of this machine: the service has no campaigns, and does not tell the outcome of a message. */
+	/** True if a local database stores the campaigns, because the service has none and reports no outcomes. */
 	isForeign: boolean;
-	/** `open` holds the campaign; rows are staged, then released in one stroke. */
+	/** `open` locks the campaign. Rows are staged, then released in one transaction. */
 	campaigns: Campaigns;
 	/**
-	 * Lets this process alone stage the campaign, until the release or the end of the command. Throws `JobError` where
-	 * another process holds it (`in_use`), or where the campaign began on a service of another kind.
+	 * Locks staging of the campaign for this process until its release or the end of the command. Throws `JobError` if
+	 * another process has the lock (`in_use`), or if the campaign began on a service of another kind.
 	 */
 	hold(campaign: string): Promise<void>;
 	/**
-	 * Sends what was released, or waits until a server has. Null: this run does not wait, or the server does not tell.
-	 * Another call after a `CliError` sends the rest.
+	 * Sends released messages, or waits until a server has sent them. Null if this run does not wait, or the server
+	 * reports no outcomes. After a `CliError`, another call sends the remaining messages.
 	 */
 	deliver(id: Uuid, total: number, options: RunOptions): Promise<DeliverySummary | null>;
 }
 
 /**
- * The campaigns of the target, else of a database of this machine. Ask once a command, which holds the campaigns it opened:
- * two processes that stage the same campaign would overwrite each other's rows. This machine also remembers that a server has
- * a campaign: a page in its place may look like another service, and everyone would get the mail again.
+ * Returns the campaigns of the target, or else of a local database. Call it once per command, because it keeps the
+ * locks: two processes staging the same campaign would overwrite each other's rows. Remembers that a server has a
+ * campaign: if an error page makes it look like another service, a second campaign would send everything again.
  */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
@@ -86,14 +86,14 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 	};
 }
 
-/** Campaigns of a target are filed under it on this machine, however its URL or path is written. */
+/** Returns one name per target for its campaigns on this machine, however its URL or path is written. */
 function deploymentOf(target: Connection['target']): string {
 	if (target.kind === 'remote') return new URL(target.baseUrl).href.replace(/(?<!\/)\/+$/, '');
 	if (isPostgres(target.url)) return shownDatabase(target.url);
 	return target.url.startsWith('file:') ? target.url : resolve(target.url);
 }
 
-/** Throws `JobError` `other_road` where the database of this machine has the campaign. */
+/** Throws `JobError` `other_road` if a local database has the campaign. */
 async function assertNotHere(cx: CommandContext, database: string, key: string): Promise<void> {
 	if (isMissingFile(database)) return;
 	const { keptHere } = await import('../../../jobs/job-files.js');
@@ -117,7 +117,7 @@ async function openForeign(cx: CommandContext): Promise<ForeignCampaigns> {
 	});
 }
 
-/** A container may have no writable home, which must not stop a campaign. */
+/** A container may have no writable home folder, which must not stop a campaign. */
 async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	return work.catch((error: unknown) => {
 		if (error instanceof JobError && (error.code === 'in_use' || error.code === 'other_road')) throw error;
@@ -131,13 +131,13 @@ async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	return {
 		isForeign: true,
 		campaigns,
-		// Each change of a campaign holds it.
+		// Each write locks the campaign anyway.
 		hold: async () => undefined,
 		deliver: (id, total, options) => deliver(cx, campaigns, { id, total, options }),
 	};
 }
 
-/** Requests at a time unless `--connections` says otherwise. */
+/** The number of concurrent requests without `--connections`. */
 const defaultConnections = 8;
 
 async function deliver(
@@ -170,7 +170,7 @@ async function deliver(
 	return conclude(cx, campaigns, { ...delivered, id, isStalled: stall.signal.aborted });
 }
 
-/** Throws what ended it early. Exit 13 wins, because it says what must not be repeated. */
+/** Throws the error that ended the delivery early. Exit code 13 comes first: it says what must not be sent again. */
 async function conclude(
 	cx: CommandContext,
 	campaigns: ForeignCampaigns,

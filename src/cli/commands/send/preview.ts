@@ -1,4 +1,4 @@
-/** A message before it is sent: composed for one recipient, shown, or sent to somebody else as a test. */
+/** Composes a message for one recipient before it is sent, and shows it or sends it to another address as a test. */
 
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
@@ -39,7 +39,7 @@ export const previewAnswer = answer(
 	...['from', 'subject', 'text', 'html', 'attachments', 'missing', 'findings', 'eml'],
 );
 
-/** `values`: the variables of the person; the context of the request wins over them. */
+/** `values`: the variables of the recipient. The context of the request overrides them. */
 export interface Addressee {
 	to: string;
 	values: Readonly<Record<string, string>>;
@@ -49,11 +49,11 @@ export interface Addressee {
 export interface First {
 	prepared: Prepared;
 	addressee: Addressee;
-	/** The request as it is, if it came whole. */
+	/** The original request, if there is one. */
 	request?: SendRequest;
 }
 
-/** The address of `--preview-as`. Null: the message of the first recipient is shown. Throws `UsageError`. */
+/** The address of `--preview-as`; null to show the first recipient's message. Throws `UsageError`. */
 export function shownKey({ previewAs }: Pick<SendOptions, 'previewAs'>): EmailKey | null {
 	if (previewAs === undefined) return null;
 	const parsed = parseMailbox(previewAs);
@@ -95,7 +95,7 @@ export function asSubscriber({ email, name, meta }: Subscriber, email_reason: st
 	return { to: email, values: { name, email_reason, ...values } };
 }
 
-/** The subscriber of the request's list; without a list, the only one with the address. Other services are not asked. */
+/** Finds the subscriber in the request's list, or else the only one with the address. Does not ask other services. */
 export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: string): Promise<Addressee> {
 	const to = parseAddress(text)?.address ?? text;
 	if (await isMadeElsewhere(cx)) return { to, values: {} };
@@ -131,7 +131,7 @@ interface DryRun extends First {
 	plan: Foreseen;
 }
 
-/** Another service makes the message itself, so the request is shown instead. */
+/** Shows the request instead of the message if another service composes the message. */
 export async function showDryRun(cx: CommandContext, { sentence, plan, ...first }: DryRun): Promise<void> {
 	const { prepared } = first;
 	const { template_unique_id, subject } = prepared.request;
@@ -154,7 +154,7 @@ export async function showDryRun(cx: CommandContext, { sentence, plan, ...first 
 	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
 }
 
-/** The request of one recipient of a campaign, with the variables that its content uses. */
+/** Returns the request for one recipient of a campaign, with the variables that the content uses. */
 function requestFor({ prepared, addressee: { to, values } }: First): SendRequest {
 	const { context: shared, ...rest } = prepared.request;
 	const used = namesIn(prepared);
@@ -241,7 +241,7 @@ export async function sendTest(
 	const { prepared, addressee } = first;
 	const { cc, bcc, ...shared } = prepared.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
-	// The service refuses a blank value, which is what an unknown person has anyway.
+	// The service refuses an empty value. A recipient without values gets an empty text anyway.
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
 	const mail = { ...shared, type: 'TRANSACTIONAL' as const, context };
 	const request: SendRequest = { ...mail, to: [to] };
@@ -260,7 +260,7 @@ export async function sendTest(
 	const ids = sent.answer.messages.map(({ id }) => `message ${id}`);
 	await cx.out.document(sent.answer, [said, ...ids].join(': '));
 	await sayWhoGetsNone(cx, request, sent.answer);
-	// The rate and the results are those of the campaign.
+	// `--rate` and `--results` apply only to the campaign.
 	return deliverSent(cx, sent, { ...options, rate: undefined, results: undefined });
 }
 
@@ -297,7 +297,7 @@ async function writePage(composed: ComposedMessage, where: string): Promise<stri
 	}
 }
 
-/** The HTML is in a frame without scripts, forms and an origin, because a template may come from a stranger's server. */
+/** Puts the HTML in a sandboxed frame without scripts, forms or an origin, because others may have written the template. */
 export function pageOf({
 	subject,
 	html: written,
@@ -331,7 +331,7 @@ ${body}
 `;
 }
 
-/** The command that opens a page. Null without a display and over SSH, unless `$BROWSER` names one. */
+/** Returns the command that opens a page. Null without a display and over SSH, unless `$BROWSER` names one. */
 export function openerOf(
 	env: Readonly<Record<string, string | undefined>>,
 	platform: NodeJS.Platform,
@@ -344,7 +344,7 @@ export function openerOf(
 	return hasDisplay ? ['xdg-open'] : null;
 }
 
-/** The program outlives this command. False: it could not be started. */
+/** Starts a program that outlives this command. Returns false if it cannot be started. */
 function start([command = '', ...words]: readonly string[], file: string): Promise<boolean> {
 	const named = words.some((word) => word.includes('%s'));
 	const args = named ? words.map((word) => word.replaceAll('%s', file)) : [...words, file];

@@ -83,7 +83,7 @@ async function eachOnce<T extends { id: unknown }>(
 	return [...found.values()];
 }
 
-/** The selection of a campaign that an earlier run began. A released one may have lost its lists. */
+/** Returns the selection of a campaign that an earlier run began. The lists of a released campaign may be deleted. */
 export async function selectionOf(cx: CommandContext, campaign: Campaign, first: number): Promise<Selection> {
 	const api = await cx.api();
 	const { audience = {} } = campaign;
@@ -117,10 +117,10 @@ export async function assertListsAllowed(cx: CommandContext, { lists }: Selectio
 	}
 }
 
-/** A call stages for about so long: a person sees progress, and proxies and `--timeout` wait for no million. */
+/** Limits one staging call, so that progress is visible, and proxies and `--timeout` do not wait for a million rows. */
 const longestPartMs = 1_000;
 
-/** Calls until each list was read to its end. The last answer of a list has the first rejects of all its parts. */
+/** Stages each list in several calls. The last answer for a list has the first rejects of all its calls. */
 export async function stageLists(
 	cx: CommandContext,
 	{ campaigns }: CampaignPlace,
@@ -170,11 +170,11 @@ class ListAudience implements Audience {
 	readonly subject: string;
 	readonly files: Audience['files'];
 	readonly isBulk: boolean;
-	/** Includes the list, so that a campaign's name cannot continue with another list. */
+	/** Includes the list, so that another list cannot continue a campaign of the same name. */
 	readonly spec: CampaignSpec;
 	readonly #cx: CommandContext;
 	readonly #options: SendOptions;
-	/** Subscribers may lack a value. */
+	/** True if subscribers may lack the value of a variable. */
 	readonly #isChecked: boolean;
 
 	constructor(cx: CommandContext, options: SendOptions, selection: Selection<List>, prepared: Prepared) {
@@ -200,7 +200,7 @@ class ListAudience implements Audience {
 		return stageLists(this.#cx, place, session, this.selection);
 	}
 
-	/** Our service foresees the lists. They are read only where somebody can be left out. */
+	/** Lets a mailctl service foresee the staging: always for a dry run, otherwise only if somebody may be left out. */
 	async survey(depth: Depth): Promise<Survey> {
 		const { lists, audience } = this.selection;
 		const api = await this.#cx.api();

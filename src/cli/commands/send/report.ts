@@ -20,14 +20,14 @@ import { isNews } from './content.js';
 import type { RunOptions } from './options.js';
 import type { Selection } from './recipients.js';
 
-/** A message that another service accepted counts as sent: that service does not tell what became of it. */
+/** Counts a message that another service accepted as sent, because that service reports no outcome. */
 export function outcomesOf(messages: CampaignStatus['messages']): DeliveryCounts {
 	const { accepted = 0, sent = accepted, deferred = 0, bounced = 0, failed = 0 } = messages;
 	const { uncertain = 0, canceled = 0 } = messages;
 	return { sent, deferred, bounced, failed, uncertain, canceled };
 }
 
-/** `sent 1,200, bounced 3`; another service reports nothing later than `accepted 1,200`. */
+/** `sent 1,200, bounced 3`; for another service, which reports no outcomes, `accepted 1,200`. */
 export function sayOutcomes(messages: CampaignStatus['messages']): string {
 	return sentenceOf(outcomesOf(messages), messages.accepted === undefined ? 'sent' : 'accepted');
 }
@@ -44,7 +44,7 @@ function nonZero(counts: Readonly<Record<string, number>>, say: (name: string, c
 	return Object.entries(counts).flatMap(([name, count]) => (count > 0 ? say(name, numberText(count)) : []));
 }
 
-/** Messages without an outcome. Deferred ones have one, and are tried again. */
+/** Counts messages without an outcome. A deferral counts as an outcome here, although a worker retries the message. */
 export function waitingOf({ staged = 0, queued = 0, leased = 0 }: CampaignStatus['messages']): number {
 	return staged + queued + leased;
 }
@@ -63,7 +63,7 @@ export function noRecipients(of: string, leftOut: readonly string[]): UsageError
 	return new UsageError(`${of} has no recipients; nothing was sent`, hint === undefined ? {} : { hint });
 }
 
-/** Throws `UsageError`. `found`: recipients before suppression. `stays`: what to do with a campaign that stays staged. */
+/** Throws `UsageError`. `found`: recipients before suppression. `stays`: how to continue a campaign that stays staged. */
 export function assertExpected(
 	found: number,
 	of: string,
@@ -137,7 +137,7 @@ export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selec
 	return [...(all === '' ? [] : [`left out: ${all}`]), ...(counts.length < 2 ? [] : each)];
 }
 
-/** The code of a variable without a value, here and at every service that takes campaigns. */
+/** The code of a variable without a value, the same as in services with campaigns. */
 export const missingVariable = 'missing_variable';
 
 export type Finding = Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string };
@@ -148,12 +148,12 @@ interface Kind {
 	line: string;
 }
 
-/** A text with a value of its row is a kind by itself, so the number of kinds is limited. */
+/** Texts that quote a value of their row are separate kinds, so limit the number of kinds. */
 const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
 
-/** Recipients that cannot be sent to. A person reads a line for each kind, a machine a line for each recipient. */
+/** Recipients that cannot be sent to. People see a line per kind of error, machines a line per recipient. */
 export class Findings {
 	rejected = 0;
 	#lacksValues = false;
@@ -165,7 +165,7 @@ export class Findings {
 		this.#isEach = isMachine(out.format);
 	}
 
-	/** `count` recipients have it. 0: it only names a recipient that was counted. */
+	/** `count`: recipients with this finding; 0 names a recipient that is already counted. */
 	add(finding: Finding, count = 1): void {
 		const { line, to, code } = finding;
 		this.rejected += count;
@@ -182,7 +182,7 @@ export class Findings {
 		}
 	}
 
-	/** `errors`: the first ones, which name their recipients. */
+	/** `errors`: the first errors, which name their recipients. */
 	addOfLists(reasons: Reasons, errors: readonly string[]): void {
 		const code = missingVariable;
 		for (const { detail, count } of reasons.filter((one) => one.code === code))
@@ -198,7 +198,7 @@ export class Findings {
 
 	async warn(cx: CommandContext, of: number, skipInvalid: boolean): Promise<void> {
 		for (const line of this.#lines(of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);
-		// A later warning of the same variable would repeat it.
+		// Mark the variables as reported, because a later warning would repeat them.
 		for (const name of [...this.#kinds.keys()].flatMap(withoutValueOf)) isNews(cx, `#${name}#`);
 	}
 

@@ -1,4 +1,4 @@
-/** From options to a send request, its files and its times. Refuses what the deployment cannot honour. */
+/** Builds a send request, its files and its times from the options. Refuses options that the service cannot honor. */
 
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
@@ -79,7 +79,7 @@ async function readBodies(options: SendOptions) {
 	return { subject, text_body, html_body };
 }
 
-/** Another service would send `#name|friend#` as it is written. */
+/** Another service would send `#name|friend#` literally. */
 function noDefaults(reference: string): UsageError {
 	const name = variableName(reference);
 	return new UsageError(`#${reference}#: this service does not support defaults of variables`, {
@@ -87,7 +87,7 @@ function noDefaults(reference: string): UsageError {
 	});
 }
 
-/** A message to addresses joins an existing campaign. A campaign with rows may be new, even with a UUID. */
+/** Messages to single addresses join an existing campaign. A campaign with rows may be new, even if its name is a UUID. */
 async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Promise<string | undefined> {
 	if (campaign === undefined || isUuid(campaign)) return campaign;
 	if (to.length === 0) return undefined;
@@ -146,7 +146,7 @@ export async function readAttachments(cx: CommandContext, paths: readonly string
 	assertSize(sizes);
 	const files: FileToSend[] = [];
 	for (const path of paths) {
-		// The size of a device or a pipe is not known beforehand.
+		// A device or a pipe has no known size.
 		const bytes = await cx.sources.file(path, '--attach').bytes(maxAttachedBytes);
 		const name = basename(path);
 		const fault = nameFault(name);
@@ -186,7 +186,7 @@ export function namedIn(files: readonly FileToSend[]): Attachment[] {
 	return files.map(({ name, type, sha256 }) => ({ name, type, sha256 }));
 }
 
-/** Uploads each file once, unless the service has it. */
+/** Uploads each file once, unless the service already has it. */
 export async function uploadAttachments(cx: CommandContext, files: Prepared['files'] = []): Promise<void> {
 	if (files.length === 0) return;
 	const attachments = await need(await cx.api(), 'attachments', '--attach');
@@ -226,7 +226,7 @@ export async function assertHonoured(
 	if (results !== undefined) await need(api, 'messages', '--results');
 }
 
-/** Another service neither sends files nor shows its messages. */
+/** Another service neither sends these files nor shows its messages. */
 async function assertShown(
 	cx: CommandContext,
 	{ preview, eml, attach = [] }: Partial<SendOptions>,
@@ -272,8 +272,8 @@ export async function readTiming(
 }
 
 /**
- * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`, with the time as tables show it where that is
- * another. Null: it may leave now.
+ * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`, with the time of tables in parentheses if it
+ * differs. Null if the campaign may start now.
  */
 export function sayPlan(
 	plan: Pick<CampaignPlan | PlannedTiming, 'opens_at' | 'window' | 'time_zone'> | undefined,

@@ -1,6 +1,6 @@
 /**
- * `--results FILE`: the outcome of each message as CSV, whole or not at all. It replaces no file but the results of the same
- * campaign, so that a send never overwrites what it reads.
+ * `--results FILE`: writes the outcome of each message as CSV, completely or not at all. Replaces only results of the
+ * same campaign, so that a send never overwrites its input.
  */
 
 import { open, stat } from 'node:fs/promises';
@@ -40,7 +40,7 @@ export interface ResultLine extends Omit<CampaignResult, 'state'> {
 
 type ResultsFlag = '--results' | '--save';
 
-/** Lines are written in blocks: a write each would cost a million system calls. */
+/** Lines are written in blocks, because a million single writes would cost a million system calls. */
 const blockLength = 64 * 1024;
 
 export async function writeLines(
@@ -111,12 +111,12 @@ export async function* resultLines(
 
 const endMs = 10_000;
 
-/** An interrupted command still writes its results, within a limit. */
+/** An interrupted command still writes its results, within a time limit. */
 function signalOfEnd({ signal }: Pick<CommandContext, 'signal'>): AbortSignal {
 	return signal.aborted ? AbortSignal.timeout(endMs) : signal;
 }
 
-/** The reply's code (RFC 5321 s.4.2); null for words without one. */
+/** Returns the reply's code (RFC 5321 s.4.2); null for a text without a code. */
 function replyCode(text: string | null): string | null {
 	return /^([2-5]\d\d)\b/.exec(text ?? '')?.[1] ?? null;
 }
@@ -178,8 +178,8 @@ export async function* eachResult(
 type OfCampaign = { place: CampaignPlace; id: Uuid } | null;
 
 /**
- * Refuses before anything is sent: afterwards the outcome could not be written. An empty file, a pipe, a device and the
- * results of `campaign` may be written. Throws `UsageError`.
+ * Checks before the send that the file can be written. Allows an empty file, a pipe, a device and the results of
+ * `campaign`. Throws `UsageError`.
  */
 export async function assertResults(
 	path: string | undefined,
@@ -190,7 +190,7 @@ export async function assertResults(
 	const end = flag === '--results' ? '; nothing was sent' : '';
 	if (path === '-') throw new UsageError(`${flag} needs a file: standard output has the answer`);
 	const there = await stat(path).catch(() => null);
-	// The reader of a pipe takes a close for the end, so a pipe is opened only to write the results.
+	// Do not open a pipe here: closing it would end its reader's input.
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;
 	if (there?.isFile() && there.size > 0 && !(await isOfCampaign(path, campaign)))
 		throw new UsageError(`${flag}: ${path} exists already${end}`);
@@ -204,7 +204,7 @@ export async function assertResults(
 	}
 }
 
-/** The file has no results yet, or its first ones are of the campaign. */
+/** True if the file contains only the header, or its first results belong to the campaign. */
 async function isOfCampaign(path: string, campaign: OfCampaign): Promise<boolean> {
 	const file = await open(path).catch(() => null);
 	if (file === null) return false;

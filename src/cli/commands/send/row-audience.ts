@@ -1,4 +1,4 @@
-/** The rows of a file as the recipients of a campaign, judged by the rules of staging. */
+/** Applies the rules of staging to the rows of a file, the recipients of a campaign. */
 
 import { parseAddress } from '../../../api/address.js';
 import { AddressSet } from '../../../api/address-set.js';
@@ -47,7 +47,7 @@ interface Kind<Row> {
 	unit: 'rows' | 'requests';
 	file: string;
 	rows: OpenRows<Row>;
-	/** Null where each request has its own content. */
+	/** Null if each request has its own content. */
 	prepared: Prepared | null;
 	files: readonly FileToSend[];
 	spec: AnyCampaignSpec;
@@ -116,18 +116,18 @@ class RowAudience<Row extends { line?: number }> implements Audience {
 	}
 }
 
-/** A missing column would show as `#name#` in every message. */
+/** True by default, because without its column every message would show `#name#`. */
 function isStrict({ strictVars }: SendOptions): boolean {
 	return strictVars ?? true;
 }
 
-/** Our service may have a value for a field, which is not known here. Another service fills in its fields itself. */
+/** A mailctl service may have a value for a field, which is unknown here. Another service fills in its fields itself. */
 async function fieldsOfService(cx: CommandContext): Promise<{ isOurs: boolean; fields: readonly string[] }> {
 	const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
 	return { isOurs, fields: isOurs ? ((await fieldsOf(cx)) ?? []) : [] };
 }
 
-/** Knows an address that comes again by 64 bits of a hash, 11 to 21 bytes each. */
+/** Finds duplicate addresses by a 64-bit hash, which takes 11 to 21 bytes per address. */
 class Tally {
 	read = 0;
 	recipients = 0;
@@ -208,12 +208,12 @@ async function judgingRows(cx: CommandContext, prepared: Prepared, isStrict: boo
 
 async function firstOfRow(cx: CommandContext, { request, ...rest }: Prepared, { to, context }: Recipient) {
 	const prepared = { ...rest, request: { ...request, context: { ...request.context, ...context } } };
-	// The values of a row concern its message alone, which fails alone.
+	// Check without the row's values: a wrong value makes only this row's message fail.
 	const checked = { ...request, to: [to] };
 	return { prepared, addressee: await addresseeOf(cx, prepared, to), checked };
 }
 
-/** A column that is named unlike a variable would show as `#First Name#` in every message. Throws `UsageError`. */
+/** Refuses a column's name instead of its variable, which would show as `#First Name#`. Throws `UsageError`. */
 async function assertNoUnknownColumns(
 	cx: CommandContext,
 	prepared: Prepared,
@@ -221,7 +221,7 @@ async function assertNoUnknownColumns(
 ): Promise<void> {
 	if (isOpaque(prepared)) return;
 	const { subject, text, html } = contentOf(prepared);
-	// A default would hide the mistake in every message.
+	// Remove defaults, because a default would hide the mistake in every message.
 	const [bare = '', ...bodies] = [subject, text ?? '', html ?? ''].map(withoutDefaults);
 	const misnamed = misnamedVariables([bare, ...bodies], header, columns);
 	if (misnamed.length === 0) return;
@@ -229,7 +229,7 @@ async function assertNoUnknownColumns(
 	const content = { subject: bare, text: bareText, html: bareHtml };
 	const open = openVariables(content, prepared.request.context ?? {});
 	const fields = (await fieldsOf(cx)) ?? [];
-	// A field takes the place of a column only if that was left out.
+	// A field replaces a column only if the column has no variable.
 	const refused = misnamed.filter(
 		({ written, variable }) =>
 			!isVariableName(written) ||
@@ -267,7 +267,7 @@ async function judgingRequests(
 ): Promise<Judge<RequestRow>> {
 	const { isOurs, fields } = await fieldsOfService(cx);
 	const known = new Set<string>([...builtInVariables, ...fields]);
-	// A request that is shown is refused by its own complaint.
+	// Check each request only in a dry run: a preview checks the request that it shows.
 	const check = depth === 'all' ? await foreseeing(cx) : null;
 	const refused = (to: string, code: string, text: string) => ({
 		finding: { to, code, text },
@@ -279,7 +279,7 @@ async function judgingRequests(
 		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 		const one = parsed.value;
 		if (one.kind === 'rejected') {
-			// A request of the wrong shape is reported by its line alone.
+			// For a request of the wrong shape, report only its line.
 			const isShaped = isOurs && sendFields.parse(row.request).kind === 'valid';
 			return refused((isShaped && one.to) || '', one.code, one.error);
 		}
@@ -295,7 +295,7 @@ async function judgingRequests(
 	};
 }
 
-/** The message has the checked values: a number is a text, an address has its form. */
+/** Composes the message from the checked values, in which numbers are texts and addresses are normalized. */
 async function firstOfRequest(
 	cx: CommandContext,
 	{ previewAs }: SendOptions,
@@ -322,7 +322,7 @@ function complaintOf(error: unknown): string {
 	throw error;
 }
 
-/** A template does not tell its variables. */
+/** Returns none for a template, whose variables are unknown here. */
 function missingOf({ subject, text_body, html_body, template_unique_id, context }: CheckedSend): string[] {
 	if (template_unique_id !== null) return [];
 	const used = usedVariables({ subject: subject ?? '', text: text_body, html: html_body });

@@ -1,6 +1,6 @@
 /**
- * The rows of a campaign: a table, or send requests, from a file or a pipe. A pipe can be read once, so it is copied to a
- * file without a name: the hash of the rows is known before any is used.
+ * Opens the rows of a campaign, a table or send requests, from a file or a pipe. Copies a pipe, which can be read once,
+ * to an unnamed file, so that the hash of the rows is known before the first is used.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -36,7 +36,7 @@ export function nameOf(file: string): string {
 
 export interface Input {
 	bytes: TableSource;
-	/** `sha256`, and the `path` of a file, by which another run knows the content. Empty for a look at the first rows. */
+	/** `sha256` and a file's `path`, by which another run knows the content. Empty if only the first rows are read. */
 	origin: CampaignSource;
 	close(): Promise<void>;
 }
@@ -46,7 +46,7 @@ interface InputOptions {
 	isWhole: boolean;
 }
 
-/** Opens the file for `read`, and closes it if that fails. */
+/** Opens the file for `read`. Closes the file if `read` fails. */
 export async function openInput<T>(
 	cx: CommandContext,
 	file: string,
@@ -66,7 +66,7 @@ export async function openInput<T>(
 	return read({ bytes, origin: { path: resolve(file), sha256 }, close });
 }
 
-/** Reads the source to its end into an unnamed file, which is gone after `close` and with the process. */
+/** Copies the source to an unnamed file, which disappears at `close` or when the process ends. */
 async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
 	const { readChunks, sourceName, surveySource } = await import('../../../tables/source.js');
 	const name = sourceName(source);
@@ -102,7 +102,7 @@ async function openUnnamed(folder: string): Promise<FileHandle> {
 	});
 }
 
-/** Closes what the work needs if it fails. A second close changes nothing. */
+/** Closes `opened` if the work fails. A second close has no effect. */
 export async function orClose<T>(opened: { close(): Promise<void> }, work: () => Promise<T>): Promise<T> {
 	try {
 		return await work();
@@ -116,7 +116,7 @@ type Sink = Pick<Campaigns, 'put' | 'putRequests' | 'complete'>;
 
 interface Reading<Row> {
 	rows: AsyncIterable<Row>;
-	/** The origin of the rows and how they are read: the same source gives the same rows in another run. */
+	/** The origin of the rows and how they are read. Another run with the same source gets the same rows. */
 	source: CampaignSource;
 	addressesOf(row: Row): readonly string[];
 	put(campaigns: Sink, id: string, first: number, rows: readonly Row[]): Promise<Ack<AcceptCounts>>;
@@ -124,11 +124,11 @@ interface Reading<Row> {
 	close(): Promise<void>;
 }
 
-/** Rows that are read once, from the first. Close them, unless they were staged. */
+/** Rows that can be read only once, from the first. Close them unless `stage` was called, which closes them. */
 export class OpenRows<Row> {
 	readonly rows: AsyncIterable<Row>;
 	readonly source: CampaignSource;
-	/** A request that was read has a link to unsubscribe. */
+	/** True once a request with an unsubscribe link was read. */
 	hasLinks = false;
 	readonly #cx: CommandContext;
 	readonly #reading: Reading<Row>;
@@ -144,7 +144,7 @@ export class OpenRows<Row> {
 		return this.#reading.close();
 	}
 
-	/** Throws `UsageError` at a row with an address that the profile may not write to. */
+	/** Throws `UsageError` at a row with an address that the profile does not allow. */
 	allowed(): AsyncIterable<Row> {
 		if (!isLimited(this.#cx)) return this.rows;
 		return mapped(this.rows, (row) => {
@@ -191,7 +191,7 @@ export async function stageRest(
 		await cx.note(`campaign ${key}: ${position === 0 ? 'staging' : 'continuing with'} ${of}`);
 		await (await rows()).stage(campaigns, session);
 	} else if (isLimited(cx))
-		// An earlier run staged them, perhaps with another profile.
+		// An earlier run staged the rows, perhaps with another profile.
 		for await (const result of eachResult(cx, campaigns, id))
 			if (result.id !== null) assertAllowed(cx, [result.to]);
 	return [];
@@ -250,7 +250,7 @@ interface AddedToRequests {
 	track?: string | undefined;
 }
 
-/** A request has up to a thousand recipients, and a batch is one transaction. */
+/** Limits a batch, because a request has up to a thousand recipients, and a batch is one transaction. */
 const requestBytes = 512 * 1024;
 
 export async function openRequestRows(
@@ -309,19 +309,19 @@ function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests)
 	if (!isRecord(row.request)) return row;
 	const own = row.request['attachments'];
 	const request = { ...row.request, ...(track === 'off' && { disable_tracking: true }) };
-	// Staging refuses anything but a list.
+	// Keep attachments that are not an array, so that staging refuses them.
 	if (attachments.length === 0 || (own !== undefined && !Array.isArray(own))) return { ...row, request };
 	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
 }
 
-/** Includes copies. A request of another shape has no addresses here, and is a finding later. */
+/** Includes cc and bcc. Returns none for a request of another shape, which a later check reports. */
 function addressesOfRequest({ request }: RequestRow): string[] {
 	if (!isRecord(request)) return [];
 	const values = ['to', 'cc', 'bcc'].flatMap((key): unknown => request[key]);
 	return values.filter((one) => typeof one === 'string');
 }
 
-/** Opens the rows of an earlier run as that run read them. Null: the content has changed. */
+/** Opens the rows of an earlier run with its options. Null if the content has changed. */
 export async function openRowsAgain(
 	cx: CommandContext,
 	file: string,

@@ -1,6 +1,6 @@
 /**
- * `send --list`, `--csv` and `--batch`: a campaign is opened and run. A dry run and a preview apply the rules of staging to the
- * recipients and write nothing (docs/decisions/2026-11-29-dry-runs.md).
+ * Opens and runs a campaign for `send --list`, `--csv` and `--batch`. A dry run and a preview apply the rules of
+ * staging to the recipients and write nothing (docs/decisions/2026-11-29-dry-runs.md).
  */
 
 import {
@@ -37,20 +37,20 @@ import { assertExpected, type Findings, noRecipients } from './report.js';
 import { readTiming, sayPlan, sendHint, uploadAttachments } from './request.js';
 import { assertResults } from './results.js';
 
-/** `first`: up to the first message; `look`: for a person, where the recipients can be read twice; `all`: for a dry run. */
+/** `first`: up to the first message; `look`: for a person, if recipients can be read twice; `all`: for a dry run. */
 export type Depth = 'first' | 'look' | 'all';
 
-/** Recipients that the options name, before they are read. `of` describes them in sentences. */
+/** Recipients that the options name, not read yet. `of` is their name in sentences. */
 export interface Source {
 	readonly of: string;
-	/** `isWhole`: they are read to the end, so a pipe is copied to a file first. */
+	/** `isWhole`: the recipients will be read to the end, so a pipe is copied to a file first. */
 	open(isWhole: boolean): Promise<Audience>;
 }
 
 export interface Audience extends Recipients {
 	readonly files: readonly FileToSend[];
 	readonly spec: AnyCampaignSpec;
-	/** Finds what staging would find. */
+	/** Finds the errors that staging would find. */
 	survey(depth: Depth): Promise<Survey>;
 	close(): Promise<void>;
 }
@@ -58,11 +58,11 @@ export interface Audience extends Recipients {
 export interface Survey {
 	recipients: number;
 	findings: Findings;
-	/** The first that can be sent to, else the first with an address; with `--preview-as` that one. */
+	/** The recipient of `--preview-as`, or the first that can be sent to, or else the first with an address. */
 	first: Checked | null;
 	isPart: boolean;
 	plan: Foreseen;
-	/** Who is left out of lists. */
+	/** Sentences that say who is left out of lists. */
 	notes: readonly string[];
 }
 
@@ -96,7 +96,7 @@ export async function sendCampaign(cx: CommandContext, options: SendOptions): Pr
 	}
 }
 
-/** Ends as the campaign would: `UsageError` for findings, or 9 with `--skip-invalid`. */
+/** Ends like the campaign: `UsageError` for findings, or exit code 9 with `--skip-invalid`. */
 async function foresee(
 	cx: CommandContext,
 	audience: Audience,
@@ -186,7 +186,7 @@ interface Opened {
 	begun: Begun;
 }
 
-/** A script gives both options, so that neither a habit nor a grown list starts a campaign. */
+/** A script must give both options, so that neither a habit nor a larger list starts a campaign. */
 export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, recipients: string): void {
 	const isYes = cx.globals.yes === true;
 	if (cx.canAsk || (isYes && expectCount !== undefined)) return;
@@ -207,11 +207,11 @@ async function beginCampaign(
 	const { campaign, again } = options;
 	if (campaign !== undefined) assertName(campaign);
 	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
-	// A campaign of send calls has its UUID as its name. A campaign with rows starts beside it, and the calls join it.
+	// A campaign of send calls has its UUID as its name. A campaign with rows starts beside it, and later calls join it.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
 		throw new UsageError(`campaign ${campaign} not found; give --batch a name for a new one`);
-	// An earlier run of the same command may have left a staged one.
+	// An earlier run of the same command may have left a staged campaign.
 	if (again && there !== null && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
 	await assertResults(options.results, there === null ? null : { place, id: there.id });
@@ -229,8 +229,8 @@ function assertName(name: string): void {
 }
 
 /**
- * Opens a new campaign, or the one that an earlier run began. The same mail to the same recipients within 24 hours is a
- * question to a person, and exit 2 in a script. Exit 5 for the name of another campaign.
+ * Opens a new campaign, or the one that an earlier run began. If the same message went to the same recipients within 24
+ * hours, asks a person; a script gets exit code 2. Exit code 5 if the name belongs to another campaign.
  */
 async function openCampaign(
 	cx: CommandContext,
@@ -259,7 +259,7 @@ async function openCampaign(
 	}
 }
 
-/** Refuses in a dry run what the opening would refuse. */
+/** In a dry run, refuses for the same reasons as the opening. */
 async function foreseeOpening(
 	cx: CommandContext,
 	beginning: Beginning,
@@ -274,7 +274,7 @@ async function foreseeOpening(
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
 
-/** A staged campaign takes the times given now; a released one keeps its own. */
+/** A staged campaign gets the times of this run; a released one keeps its own. */
 async function goOnWith({ place, timing }: Beginning, session: Campaign, spec: AnyCampaignSpec) {
 	const { key, state } = session;
 	const begun = 'earlier' as const;
@@ -285,7 +285,7 @@ async function goOnWith({ place, timing }: Beginning, session: Campaign, spec: A
 	return { session: await refusalExplained({ place, name: key }, spec, opening), begun };
 }
 
-/** The same command with `--again`, run twice, does not begin a third campaign. */
+/** Repeating a command with `--again` does not begin a third campaign. */
 function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
 	if (!isAgain) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};
@@ -316,7 +316,7 @@ interface Repeated {
 	cause: unknown;
 }
 
-/** The campaign of the same mail to the same recipients. Throws any other error. */
+/** Returns the campaign with the same message to the same recipients. Throws any other error. */
 async function repeatedBy({ place }: Beginning, cause: unknown): Promise<Repeated> {
 	const key = cause instanceof ApiError ? repeatedKey(cause) : null;
 	if (key === null) throw cause;

@@ -80,7 +80,7 @@ export async function begin(
 	return rejects;
 }
 
-/** Returns `found` with the folder as the user wrote it. */
+/** Returns the path `found` with its folder as the user wrote it. */
 function besides(path: string, found: string): string {
 	return dirname(found) === resolve(dirname(path)) ? join(dirname(path), basename(found)) : found;
 }
