@@ -9,7 +9,7 @@ if (!isSupported) {
 	);
 	process.exitCode = 2;
 } else {
-	// If the event loop runs empty before the command is done, Node ends with this code.
+	// Node exits with this code if the event loop empties before the command has ended.
 	process.exitCode = 1;
 	const { main, timed } = require('./program.js').loadProgram();
 	const hasDeadline = process.argv.some((word) => /^--deadline(=|$)/.test(word));

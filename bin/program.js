@@ -24,7 +24,7 @@ function loadProgram() {
 	return require('../dist/cli/main.js');
 }
 
-/** Null if this user has no such folder and cannot make one. Its files are executed, so only their owner may write them. */
+/** Null if this user has no safe cache folder: Node executes the files in it, so other users must not write there. */
 function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 	const [base, folder] = isAbsolute(cache) ? [cache, cache] : [home, join(home, '.cache')];
 	try {
@@ -37,13 +37,13 @@ function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 	}
 }
 
-/** Whether nobody else can put a file into the folder. */
+/** True if only this user can put a file into the folder. */
 function isOwn(folder) {
 	const { uid, mode } = statSync(folder);
 	return uid === process.getuid() && (mode & 0o022) === 0;
 }
 
-/** The name holds the Node version: V8 accepts code of another build of the same V8 version. */
+/** The name contains the Node version, because V8 accepts code of any Node build with the same V8 version. */
 function compiledFolder(folder) {
 	return join(folder, `compiled-${process.version}-${process.platform}-${process.arch}`);
 }
@@ -76,7 +76,7 @@ function loader(folder) {
 }
 
 const head = '(function (exports, require, module, __filename, __dirname) {';
-/** It starts with a line break, because a file ends with a comment; `head` has none, so line numbers stay. */
+/** Starts with a line break, because a file may end with a comment. `head` has no line break, so line numbers stay. */
 const tail = '\n})';
 
 /** Reads files wrapped in a function, as Node does. They share one buffer, which saves a copy of each text. */

@@ -28,7 +28,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const sqliteVersion = () =>
 	JSON.parse(readFileSync('node_modules/better-sqlite3/package.json', 'utf8')).version;
 
-/** better-sqlite3 13 has binaries for Node-API 10, and ends an older Node with a segmentation fault. */
+/** better-sqlite3 13 has binaries for Node-API 10, and crashes an older Node with a segmentation fault. */
 if (Number(process.versions.napi) < 10 && Number.parseInt(sqliteVersion(), 10) >= 13) {
 	process.stderr.write(
 		`Node.js ${process.versions.node} needs better-sqlite3 12, which is compiled now: this takes about two minutes\n`,
@@ -129,8 +129,8 @@ const afterLocal = new RegExp(
 
 /**
  * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
- * to find and load. A file loaded on demand is loaded after the frame, and some files after the local engine. With these
- * imports esbuild makes one chunk of each instead of thirty.
+ * to find and load. A file loaded on demand is loaded after the frame, and some files after the local engine. These
+ * imports make esbuild merge the frame into one chunk, and the engine into another, instead of thirty.
  */
 function loadedBefore(path) {
 	if (path === frame) return shared;
@@ -190,8 +190,8 @@ const lazyBuiltins = {
 };
 
 /**
- * pg requires its native client if a variable says so, and the package does not contain it. undici's HTTP/2 is switched
- * off (`http/client/transport.ts`) and would load four dozen modules of Node.
+ * pg requires its native client if an environment variable is set, but this package does not contain that client. HTTP/2
+ * of undici is switched off (`http/client/transport.ts`), and would load four dozen modules of Node.
  */
 const withoutUnused = {
 	name: 'without-unused',
@@ -311,17 +311,17 @@ writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
  * and chunks do not import each other in cycles: esbuild puts files that the same entries reach into one chunk.
  */
 function withPlainExports(code, name) {
-	// A module whose exports get their values when it is required.
+	// `__esm` marks a module whose exports get their values only when a file requires it.
 	if (code.includes('__esm(')) throw new Error(`${name}: a CommonJS file requires an ES module`);
 	return code.replace(/\bexport\{([^}]*)\};(?=\n\/\/# sourceMappingURL=\S+\n$)/, (statement, list) => {
-		// esbuild marks these, and reads the mark.
+		// esbuild marks chunks with a default export, and reads that mark.
 		if (/\bdefault\b/.test(list)) return statement;
 		const properties = list.split(',').map((one) => one.split(' as ').reverse().join(':'));
 		return `module.exports={${properties}};`;
 	});
 }
 
-/** The licences of the packages in the bundle, each of which asks for its text beside a copy. */
+/** Returns the licences of the bundled packages, because each licence requires its text in every copy. */
 function licences(inputs) {
 	const folders = new Set(
 		inputs.flatMap((path) => /^.*node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0] ?? []),
@@ -334,7 +334,7 @@ function licences(inputs) {
 			repository,
 		} = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 		const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
-		// The MPL asks for the place of the source.
+		// The MPL requires a link to the source.
 		const text =
 			file === undefined
 				? `Licence: ${license}, https://spdx.org/licenses/${license}.html\nSource: ${repository?.url ?? repository}`
@@ -349,7 +349,7 @@ writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))]
 // `mailctl demo` imports and sends these files.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 
-// Manual pages, from the descriptions that the help is made from.
+// Makes the manual pages from the same descriptions as the help.
 const pages = resolve(out, 'pages');
 await build({
 	...usual,
@@ -401,7 +401,7 @@ async function keepCompiled() {
 		});
 	server.close();
 	rmSync(home, { recursive: true });
-	// V8 refuses code made under other flags. `http/client/direct.ts` changes this one; this is its default.
+	// V8 refuses code made under other flags. `http/client/direct.ts` changes this flag, so restore its default.
 	setFlagsFromString('--wasm-tiering-budget=1800000');
 	for (const [path, script] of scripts) {
 		const file = join(compiledFolder(folder), path);

@@ -15,7 +15,7 @@ const rules = [
 ];
 const found = [];
 
-/** Words that hold a letter outside ASCII are texts in another language; others than plain words are code. */
+/** Skips sentences with letters outside ASCII, which are in other languages. Counts only plain words; others are code. */
 function check(file, line, text) {
 	for (const sentence of text.split(/(?<=[.!?:;][*)"']*)\s+/)) {
 		if (/(?![\x00-\x7f])\p{L}/u.test(sentence)) continue;
@@ -28,7 +28,7 @@ function check(file, line, text) {
 	}
 }
 
-/** Comments without their code, and literals of three words and more. Other literals of tests quote the program. */
+/** Checks comments without their code, and literals of at least three words; in tests only names, as others quote output. */
 function checkSource(file, text) {
 	const parts = /\/\*\*?([\s\S]*?)\*\/|((?:^[\t ]*\/\/.*\n)+)|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/gm;
 	for (const match of text.matchAll(parts)) {
@@ -44,7 +44,7 @@ function checkSource(file, text) {
 	}
 }
 
-/** Paragraphs and items of lists; no code, no tables. */
+/** Checks paragraphs and items of lists, but neither code nor tables. */
 function checkPage(file, text) {
 	const prose = text.replace(/^( *)```[\s\S]*?^\1```/gm, (code) => code.replace(/[^\n]/g, ''));
 	for (const match of prose.matchAll(/(?:^(?!#|\|| *$).+\n?)+/gm))

@@ -1,4 +1,4 @@
-// Fails when src or test has more lines than the budget in package.json. A commit that is below it lowers it.
+// Fails when src or test has more lines than the budget in package.json. A commit below the budget lowers it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

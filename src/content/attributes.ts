@@ -9,7 +9,7 @@ interface Segment {
 
 export interface Attribute {
 	readonly tag: string;
-	/** Index of the tag, without style elements, because inlining removes them. */
+	/** Index of the tag among all tags except style elements, which inlining removes. */
 	readonly tagIndex: number;
 	readonly name: string;
 	readonly isRepeated: boolean;

@@ -3,7 +3,7 @@ import { bytesOf, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 import type { CompiledContent } from './types.js';
 
-/** Keeps values up to a number of bytes, and drops the least recently used. Keeps a larger value alone. */
+/** Keeps values up to a number of bytes, and drops the least recently used. A larger value replaces all others. */
 export class ByteCache<V> {
 	readonly #maxBytes: number;
 	readonly #entries = new Map<string, { value: V; bytes: number }>();

@@ -87,7 +87,7 @@ function count(names: readonly string[]): Map<string, number> {
 /** Avoids a lazy regular expression, which would take quadratic time. */
 function apart(html: string): [outside: string, inside: string] {
 	const lower = html.toLowerCase();
-	// Lower case can change the length of a text (U+0130). All of it then counts as outside.
+	// Lower case can change the length of a text (U+0130). Then the whole text counts as outside.
 	if (lower.length !== html.length) return [html, ''];
 	let outside = '';
 	let inside = '';

@@ -36,7 +36,7 @@ export function findLinks(html: string): Link[] {
 		.slice(0, maxLinks);
 }
 
-/** Null unless the URL is http or https, and if a value contains a control character, which no header may contain. */
+/** Null if the URL is not http or https, or if a value contains a control character, which no header may contain. */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
 	const text = target
@@ -119,7 +119,7 @@ function valueIn({ reference, isEncoded }: Reference, variables: Variables): str
 	return isEncoded ? percentEncoded(value) : value;
 }
 
-/** Returns only the links of a body, for after its deletion; null if it has none. */
+/** Reduces a body to its links, which stay after the body is deleted. Null if the body has no links. */
 export function onlyLinks(html: string): string | null {
 	const links = findLinks(html);
 	if (links.length === 0) return null;

@@ -112,7 +112,7 @@ function isSevenBit(text: string): boolean {
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
 }
 
-/** Requires a fifth less, because quoted-printable is readable in the source and cheaper to join. */
+/** True if base64 is a fifth smaller. Otherwise quoted-printable is better: readable in the source and cheaper to join. */
 function isMuchSmallerInBase64(written: string, fragments: readonly Fragment[]): boolean {
 	const quoted = fragments.reduce((sum, fragment) => sum + fragment.octets.length, 0);
 	const plain = Math.ceil(Buffer.byteLength(written) / 3) * 4;

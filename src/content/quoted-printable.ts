@@ -58,7 +58,7 @@ export function encodeFragment(text: string): Fragment {
 	};
 }
 
-/** Copies fragments out of Node's slabs of 8 KiB, because each one kept would keep its whole slab. */
+/** Copies fragments out of Node's slabs of 8 KiB, because each kept fragment would keep its whole slab in memory. */
 export function keepFragments(fragments: readonly Fragment[]): Fragment[] {
 	const distinct = new Set(fragments);
 	let size = 0;

@@ -51,7 +51,7 @@ export function textGuards(text: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** The attribute contains a whole document, where no escaping makes a value safe. */
+/** Keeps variables unfilled in an attribute that contains a whole document, where no escaping makes a value safe. */
 function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
 	for (const { text, offset } of segments) {
 		if (offset === null) continue;

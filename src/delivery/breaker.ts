@@ -22,10 +22,10 @@ const mostRefusals = 5;
 export class Breaker {
 	readonly #options: BreakerOptions;
 	#fault: QueuePause | null = null;
-	/** A server has replied to this run since its last fault, so faults of other workers do not stop it. */
+	/** A server has replied to this run since its last fault, so faults of other workers do not stop the run. */
 	#hasWorked = false;
 	#refusals = 0;
-	/** Counts refusals and successes of this run. A stored count read while it changes is out of date. */
+	/** Refusals and successes of this run. If the number grows during a read of the stored count, that count is outdated. */
 	#outcomes = 0;
 	/** Outcomes that are being stored, and so are not part of the stored count yet. */
 	#storing = 0;

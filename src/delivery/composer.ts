@@ -38,7 +38,7 @@ export interface LentMail {
 /** Threads that compose mails ahead of their requests. */
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/** Takes a mail once, and forgets mails expected before it. Null: not composed, perhaps because that is impossible. */
+	/** Takes a mail once, and forgets mails expected before it. Null if no thread composed it, perhaps because none could. */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }
@@ -128,7 +128,7 @@ export class Composer {
 		}
 	}
 
-	/** Threads compose only mails without files that are signed or have HTML; others cost less than a message to a thread. */
+	/** Threads compose mails that are signed or have HTML, but no files. Other mails cost less than a message to a thread. */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);
 		const { attachments = [] } = submission?.content ?? {};

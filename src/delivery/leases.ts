@@ -27,8 +27,8 @@ export class Leases {
 	}
 
 	/**
-	 * Returns false if this run already has the message, in flight or sent. Its outcome gets the new fence, and it is not
-	 * sent twice.
+	 * Returns false if this run already has the message, in flight or sent. Then its outcome gets the new fence, and the
+	 * message is not sent twice.
 	 */
 	take(leased: Leased, end: Micros): boolean {
 		const { message, fence } = leased;
@@ -116,7 +116,7 @@ export interface Slot {
 	leave(): void;
 }
 
-/** Limits messages that are sent but not recorded, which a crash may repeat, apart from one body per connection. */
+/** Limits sent messages without a recorded outcome. After a crash, these and one body per connection may be sent again. */
 const mostUnsettled = 100;
 /** Limits bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;

@@ -45,7 +45,7 @@ export class Run {
 	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
-	/** This run already held all leased messages, so more messages may be due after them. */
+	/** The last lease returned only messages that this run already held, so more messages may be due after them. */
 	#hasMore = false;
 	#isPausing = false;
 	#fault: Fault | null = null;

@@ -88,7 +88,7 @@ export interface Place {
 	joined?: readonly number[];
 }
 
-/** Joins cells of several columns without the blank ones. Empty if there are none. */
+/** Joins the cells of several columns, without blank cells. Empty if all are blank. */
 export function cellOf(row: readonly string[], { index, joined }: Place): string {
 	if (joined === undefined) return row[index] ?? '';
 	const cells = [index, ...joined].map((at) => row[at]?.trim() ?? '');

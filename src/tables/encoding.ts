@@ -32,7 +32,7 @@ export function utf8Fault(bytes: Buffer): string | null {
 	}
 }
 
-/** Checks only for UTF-16. `prefix` is the start of a file and may end within a character. */
+/** Like `utf8Fault`, but checks only for UTF-16. `prefix` is the start of a file and may end within a character. */
 export function utf16Fault(prefix: Buffer): string | null {
 	const encoding = byMark(prefix)?.encoding ?? wideWithoutMark(prefix);
 	return encoding?.startsWith('utf-16') === true ? 'is UTF-16: save it as UTF-8' : null;

@@ -89,7 +89,7 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** Returns where columns begin that the import left out: after `_line`, `_code` and `_error` of its rejects file. */
+/** Returns the index of the first left-out column, which follows `_line`, `_code` and `_error` in a rejects file. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;

@@ -320,7 +320,7 @@ function isFirstLevel(char: string, language: string, encoding: string): boolean
 	const [standard = encoding, from = 0, to = 0] = firstLevels[language] ?? [];
 	const bytes = iconv.encode(char, standard);
 	const lead = bytes[0] ?? 0;
-	// Trailing bytes after the standard's own were added later.
+	// Later versions of the Chinese and Korean standards added the trailing bytes below 0xa1.
 	const isOwn = language === 'ja' || language === 'zh-Hant' || (bytes[1] ?? 0) >= 0xa1;
 	return bytes.length === 2 && isOwn && lead >= from && lead <= to;
 }

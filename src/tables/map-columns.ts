@@ -36,7 +36,7 @@ export interface Mapping {
 	ignored: readonly string[];
 	/** Positions of columns that the user left out, now or in the import that wrote this rejects file. */
 	leftOut: readonly number[];
-	/** The position of `_code` in a rejects file, because duplicates and misfits are rejected again. */
+	/** The position of `_code` in a rejects file, because duplicates and rows of another width are rejected again. */
 	codeColumn?: number;
 	states?: readonly StateColumn[];
 }

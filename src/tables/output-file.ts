@@ -16,7 +16,7 @@ export interface OutputFile {
 
 export type WhenThere = 'refuse' | 'replace';
 
-/** `ending` is that of the temporary name. */
+/** `ending` is the extension of the temporary file. */
 export async function createOutputFile(
 	path: string,
 	whenThere: WhenThere,

@@ -54,7 +54,7 @@ function cellsOf(bytes: Buffer, delimiter: string): string[][] {
 	if (bytes.length === 0) return [];
 	return parse(bytes, {
 		delimiter,
-		// Accept all three, because files joined from several systems have mixed line ends.
+		// Accept all three line ends, because files joined from several systems have mixed line ends.
 		record_delimiter: ['\r\n', '\n', '\r'],
 		relax_column_count: true,
 		skip_empty_lines: true,
@@ -276,7 +276,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** With an odd number of quotes on the first line, the quote is unclosed, and the one found opens a cell of a later row. */
+/** If the first line has an odd number of quotes, its cell is unclosed, and the next quote opens a cell of a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);
@@ -287,7 +287,7 @@ function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 
 export const blockBytes = 64 * 1024;
 
-/** Passes the source to `read` in blocks. Each block starts with the rest that `read` returned for the last one. */
+/** Passes the source to `read` in blocks. Each block starts with the rest that `read` returned for the previous block. */
 export async function* inBlocks<Item>(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 	read: (bytes: Buffer, isLast: boolean) => Generator<Item, Buffer>,

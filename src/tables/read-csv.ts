@@ -3,7 +3,7 @@ import { endOfLine, inBlocks, parseBlock, type QuoteFault, type RawRow } from '.
 
 export interface CsvOptions {
 	delimiter: string;
-	/** Blank columns at the end of the header, which are ignored. Rows may have them too, if blank. */
+	/** Number of blank columns at the end of the header. They are ignored, and rows may have blank cells there. */
 	blankColumns?: number;
 }
 

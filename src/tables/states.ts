@@ -44,7 +44,7 @@ const knownWords: ReadonlyMap<string, State> = new Map(
 	states.flatMap((state) => wordsOf(wordsOfStates[state]).map((word): [string, State] => [word, state])),
 );
 
-/** Words that orders and tasks have too. A single one does not make a column, or a longer text, a state. */
+/** Words that orders and tasks have too. A single such word does not make its column, or a longer text, a state. */
 const commonWords = new Set(
 	wordsOf(`bounce cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
 		pending waiting unverified ausstehend enattente pendiente inattesa pendente oczekujący väntande 未確認 確認待ち`),

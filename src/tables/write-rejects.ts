@@ -113,7 +113,7 @@ class Rejects implements RejectsFile {
 		this.written += count;
 	}
 
-	/** Formats row by row, because thousands of row objects would outlive many others during the sync. */
+	/** Formats row by row, because the garbage collector would copy thousands of row objects that wait for the sync. */
 	#formatNews(rows: Iterable<RejectedRow>): void {
 		this.#lines.count = 0;
 		const writer = new TextWriter(this.#lines);

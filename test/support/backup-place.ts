@@ -1,4 +1,4 @@
-/** A folder with a database, and what tests of backups read in it. */
+/** A folder with a database, and helpers for tests of backups. */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

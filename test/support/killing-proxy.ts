@@ -1,4 +1,4 @@
-/** A proxy that strikes at a request, before it is forwarded or after the service has answered it. */
+/** A proxy that runs a test's `strike` at a request, before it forwards the request or after the service has answered. */
 import { Agent, createServer, type ServerResponse, request as sendRequest } from 'node:http';
 import { listenOn } from './listen.js';
 

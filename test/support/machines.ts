@@ -1,5 +1,5 @@
 /**
- * Simulates machines by network namespaces on a bridge in one more namespace, apart from this machine's network. Needs
+ * Simulates machines by network namespaces on a bridge in another namespace, apart from this machine's network. Needs
  * root. `ip netns exec` mounts the files of `/etc/netns/NAME` over those of `/etc` (ip-netns(8)).
  */
 import { type ChildProcess, spawn } from 'node:child_process';

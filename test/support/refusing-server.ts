@@ -1,4 +1,4 @@
-/** The next mail server on the route, which refuses the recipients. */
+/** A mail server that refuses all recipients, for tests that relay mail to it. */
 import { once } from 'node:events';
 import { SMTPServer } from 'smtp-server';
 import { freePort } from './listen.js';

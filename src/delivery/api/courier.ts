@@ -192,7 +192,7 @@ export function settleError(
 	}
 	if (!isRefusal(error)) return stopped(group, error);
 	if (!concernsContent(error)) return refused(group, error);
-	// Other requests have other content, so one that the service always refuses must not stop them.
+	// Each request has its own content, so a request that the service always refuses must not stop the others.
 	if (content === 'own') return settled(failed(group, complaintOf(error), error));
 	return stopped(group, error);
 }

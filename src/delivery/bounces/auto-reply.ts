@@ -22,7 +22,7 @@ const signs: readonly Sign[] = [
 	{ field: 'auto-submitted', value: /^auto-replied\b/i },
 ];
 
-/** Null: not an automatic reply. An unsubscribe request that a mail program sends (RFC 2369) is not one. */
+/** Null if the mail is not an automatic reply, such as an unsubscribe request that a mail program sends (RFC 2369). */
 export function autoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
 	const subject = findField(fields, 'subject')?.value ?? '';
 	return /^unsubscribe\b/i.test(subject) ? null : signOf(fields, signs);

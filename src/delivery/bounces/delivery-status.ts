@@ -121,7 +121,7 @@ function typed(value: string): string {
 	return value.replace(/^[\w-]{1,40}[ \t]*;[ \t]*/, '').trim();
 }
 
-/** xtext of `+` and `=` only, as RFC 3461 s.4 requires: `ann+2E@b` may be a literal address. */
+/** Decodes only `+` and `=`, which RFC 3461 s.4 requires to be encoded: `ann+2E@b` may be a literal address. */
 function fromXtext(text: string): string {
 	return text.replace(/\+2B/g, '+').replace(/\+3D/g, '=');
 }
@@ -164,7 +164,7 @@ export function readDeliveryStatus(found: Extract): DeliveryReport | null {
 }
 
 function statusesIn({ mail, sender, notice }: Extract): FoundStatus[] {
-	// A person's mail program may forward the parts of a report, but not with its type.
+	// A person's mail program may forward the parts of a report, but not with the type of a report.
 	if (sender === 'person' && mail.type !== 'multipart/report') return [];
 	if (mail.parts.some(({ type }) => type === 'message/feedback-report')) return [];
 	const parts = mail.parts.filter(({ type }) => /^message\/(?:global-)?delivery-status$/.test(type));

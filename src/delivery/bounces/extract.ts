@@ -202,7 +202,7 @@ function endOfNotice(lines: readonly Line[]): number {
 	return end;
 }
 
-/** Caches where the notice ends and the returned message begins. Saves a third of the time of a large mail. */
+/** Caches where the notice ends and the returned message begins. This saves a third of the time for a large mail. */
 const ends = new WeakMap<readonly Line[], number>();
 
 function isTrace(lines: readonly Line[], at: number): boolean {

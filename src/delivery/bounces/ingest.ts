@@ -117,7 +117,7 @@ function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 		}));
 }
 
-/** True if the enhanced code is more specific than the reply code. All are but `5.0.0` (RFC 3463 s.3.1). */
+/** True if the enhanced code is more specific than the reply code, unlike `4.0.0` and `5.0.0` (RFC 3463 s.3.1). */
 function saysMore(status: string | null): boolean {
 	return status !== null && !status.endsWith('.0.0');
 }

@@ -286,7 +286,7 @@ class SummedLog {
 		this.#log = log;
 	}
 
-	/** Logs the first line of its key at once, and the others of that minute as one line with `count`. */
+	/** Logs the first line of a key at once, and its other lines of that minute as one line with `count`. */
 	tell(key: string, lineOf: () => object): void {
 		this.#timer ??= setTimeout(() => this.close(), minuteMs).unref();
 		const isFull = this.#again.size >= maxKeys;

@@ -104,7 +104,7 @@ const separator = new RegExp(
 	String.raw`(?<!\n[-=_*]{3,200}[ \t\r]{0,5})\n(?:\r?\n)?From ${sender}[ \t]+${moment}\n(?=[!-9;-~]{1,100}:)|\n\r?\nFrom [^\n]{1,700}\d:\d\d[^\n]{0,50}\n`,
 );
 
-/** True if the file is an mbox. A single mail with such a first line, as pipes write it, is one too. */
+/** True if the file is an mbox, or a single mail that begins with a `From ` line, as mail servers pipe it. */
 export function isMbox(begin: Buffer): boolean {
 	return begin.toString('latin1', 0, 5) === 'From ';
 }

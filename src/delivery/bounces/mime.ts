@@ -2,7 +2,7 @@
  * Parses a mail into header fields (RFC 5322), parts (RFC 2045, RFC 2046) and decoded text (RFC 2047), each with its
  * line in the file. Hostile and broken input gives fewer parts, never an error.
  *
- * postal-mime 4.0 takes 8 times the CPU on real bounces and 18 s for 4 MiB of short lines, without line numbers.
+ * postal-mime 4.0 gives no line numbers. It takes 8 times the CPU on real bounces, and 18 s for 4 MiB of short lines.
  */
 import iconv from 'iconv-lite';
 

@@ -125,7 +125,7 @@ export interface Judged extends Codes {
 
 export function judge({ action, reply_code, status, text }: Judged): Verdict {
 	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
-	// The report does not say whether the reply is one to RCPT or one after DATA.
+	// The report does not say whether the server replied to RCPT or after DATA.
 	const reply: Reply = {
 		...{ phase: 'answer', code: reply_code ?? Number(`${status?.[0] ?? 5}50`) },
 		...{ enhanced: status, text },

@@ -64,7 +64,7 @@ class Mentions {
 		this.#add(at, one, { form, rest, isWeak, isStated });
 		let previous = one;
 		for (const next of others) {
-			// In `a@b, c@d`, another address follows: a list.
+			// Only a comma or semicolon between two addresses continues the list, as in `a@b, c@d`.
 			if (!/^[>"']?\s{0,4}[,;]\s{0,4}[<"']?$/.test(text.slice(previous.end, next.start))) break;
 			this.#add(at, next, { form, isWeak, isStated });
 			previous = next;
@@ -241,7 +241,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/** Returns all text after the only address, and the text before it if that has no code. */
+/** Returns the text after the only address, or the text before it if only that has a code or if no text follows. */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

@@ -1,4 +1,4 @@
-/** Several processes can send. Deliveries of a killed process are sent again with the same ids after the lease. */
+/** Several processes can send. After the leases of a killed process, others send its deliveries again with the same ids. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
@@ -80,7 +80,7 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read this first: a delivery recorded during the lease may be due again without being leased.
+				// Read this before leasing: a delivery recorded meanwhile may be due again without being leased.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();

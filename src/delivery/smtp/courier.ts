@@ -114,7 +114,7 @@ function replyWithCopies({ reply, refusedCopies }: Conversation): Reply {
 	return { ...reply, text: `${reply.text} [copies refused: ${refused}]`.slice(0, 500) };
 }
 
-/** A reply about one recipient may concern only that recipient, so send others first for this time. */
+/** A reply about one recipient may concern only that recipient, so send other messages first for this long. */
 const stepBackMicros = 60 * microsPerSecond;
 
 /** `isCutting`: this process cuts slow conversations, so a break before the answer is not the server's fault. */
@@ -140,7 +140,7 @@ const giveUpAfter = 4 * microsPerDay;
 /** A campaign staged for days, or held by a paused queue, is already old at its first attempt. */
 const leastAttempts = 3;
 
-/** Waits 5 min, doubling to 4 h, ±10 %. The last attempt is at the end of the fourth day, and at least the third. */
+/** Waits 5 min, doubling to 4 h, ±10 %. The last attempt is at the end of the fourth day, or the third one if later. */
 export function nextAttempt(c: {
 	attempts: number;
 	createdAt: Micros;

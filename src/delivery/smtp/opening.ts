@@ -44,7 +44,7 @@ export function replyOf(
 	const said = reply?.code === null || reply === null ? localReply(phase, hide(local)) : reply;
 	if (phase !== 'ehlo' || settings.name === null)
 		return { reply: said, remedy: phase === 'auth' ? 'login' : null };
-	// Servers refuse a name without mentioning it, so add it.
+	// Servers refuse an EHLO name without quoting it, so add the name.
 	const text = `${said.text} (to EHLO ${settings.name})`;
 	return { reply: { ...said, text }, remedy: 'smtp_ehlo_name' };
 }

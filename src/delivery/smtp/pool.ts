@@ -67,7 +67,7 @@ export class SmtpPool {
 			const wasUsed = session.tried > 0;
 			const conversation = await this.#sendOn(session, mail);
 			this.#giveBack(session);
-			// Each round ends with the connection of an earlier message closed, so the loop ends.
+			// In each such round, a connection of an earlier message has closed, so the loop ends.
 			if (conversation === null) continue;
 			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
 		}

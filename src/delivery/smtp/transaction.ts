@@ -5,8 +5,8 @@ import type { Reply, SmtpPhase } from '../../engine/rules/outcomes.js';
 import { localReply, parseReply } from '../reply.js';
 
 /**
- * The next step after a reply. `end_empty`: the server waits for a body that must not be delivered, but has no
- * recipient. `reset`: the server must forget the envelope. Only `close` ends the connection.
+ * The next step after a reply. `end_empty`: the server accepted no recipient but waits for a body, so send an
+ * empty one. `reset`: the server must forget the envelope. Only `close` ends the connection.
  */
 export type Move = 'go_on' | 'write_body' | 'end_empty' | 'reset' | 'done' | 'close';
 
@@ -107,15 +107,16 @@ export class MailTransaction {
 		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
-	/** A refusal of the main recipient counts, so that a retry sends the copies once. A body without its dot is discarded. */
+	/** Sends no body after a refusal of the main recipient, so that a retry sends the copies only once. */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
 			if (!isGoAhead) return 'reset';
+			// A server discards a body without its dot.
 			return this.#acceptedRecipients > 0 ? 'close' : 'end_empty';
 		}
 		if (isGoAhead) return 'write_body';
-		// A 2xx does not answer DATA, so replies and commands are out of step. Send no body.
+		// A 2xx is not a reply to DATA, so replies and commands are out of step. Send no body.
 		if (!isRefusal(raw)) return this.#end('broken', 'data', raw);
 		this.#end('refused', 'data', raw);
 		return 'reset';

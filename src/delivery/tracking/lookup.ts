@@ -22,7 +22,7 @@ interface TrackingOptions {
 		| 'getSettings'
 	>;
 	writes: Pick<Writes, 'recordEvents'>;
-	/** Caches compiled contents, like that of the composer: thousands of clicks use the links of one campaign. */
+	/** Caches compiled contents, because thousands of clicks use the links of one campaign. */
 	contents: ContentCache;
 	links(): Promise<LinkOptions>;
 	clock: Clock;

@@ -26,7 +26,7 @@ interface KnownProgram {
 const knownPrograms: readonly KnownProgram[] = [
 	// These proxies fetch once for all their users, often before anyone reads the mail, and hide the reader.
 	{ reason: 'image_proxy', pattern: /GoogleImageProxy|ggpht\.com|YahooMailProxy|YahooCacheSystem/i },
-	// Apple's Mail Privacy Protection loads every picture of every mail, and sends only this.
+	// Apple's Mail Privacy Protection loads every picture of every mail, and sends only this User-Agent.
 	{ reason: 'image_proxy', pattern: /^Mozilla\/5\.0$/ },
 	// Gmail fetches pictures during delivery with this combination, which no browser sends.
 	{ reason: 'image_proxy', pattern: /Edge\/12\.246 Mozilla\/5\.0$/ },

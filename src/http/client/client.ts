@@ -91,7 +91,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 
 const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/** Rethrows what a proxy may answer: if it hid that this is mailctl's server, recipients would get the mail twice. */
+/** Rethrows errors that a proxy may send: if mailctl's server passed for another service, mails could be sent twice. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
 	const target = { method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true } as const;
 	try {

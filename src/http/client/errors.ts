@@ -191,7 +191,7 @@ function saidByProxy({ message }: Error): 'authenticate' | 'refused' | null {
 	return message.startsWith('Proxy response') ? 'refused' : null;
 }
 
-/** A retry would fail too. During the 10 s of a connection timeout, TCP itself has retried. */
+/** True if a retry would fail too. During the 10 s of a connection timeout, TCP itself has retried. */
 export function isPermanent({ kind, written, cause }: TransportFailure): boolean {
 	if (kind === 'timeout') return !written;
 	if (kind !== 'unreachable') return kind !== 'cut';

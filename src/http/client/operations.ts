@@ -166,7 +166,7 @@ const defaults: Readonly<Partial<Record<OperationName, Values>>> = {
 	'senders.replace': { full_name: '', reply_to_email: '' },
 };
 
-/** The document shows `meta` as a string that contains JSON (api-decisions 13). */
+/** The service document shows `meta` as a string that contains JSON (api-decisions 13). */
 function encode(name: OperationName, input: unknown): unknown {
 	const isSubscriber = name.startsWith('subscribers.');
 	if (!(isSubscriber || name in defaults) || !isRecord(input)) return input;
@@ -202,7 +202,7 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	const next = answer.headers[headerNames.next.toLowerCase()];
 	if (call?.onNext === undefined || next === undefined || !/^\d{1,15}$/.test(next)) return;
 	call.onNext(Number(next));
-	// undici first checks an idle connection for a turn. Let the next request leave before reading this answer.
+	// undici checks an idle connection for a turn before it writes. Let the next request leave before reading this answer.
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
@@ -246,7 +246,7 @@ function acceptedBy(headers: Readonly<Record<string, string>>): Accepted {
 	};
 }
 
-/** The document shows no body, so accept any success (api-decisions 33). */
+/** The service document shows no body, so accept any success (api-decisions 33). */
 function testResult({ answer }: Success): TestResult {
 	const body = readJson(answer.body);
 	const answered = body.kind === 'valid' && isRecord(body.value) ? body.value : {};

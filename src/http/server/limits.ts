@@ -12,7 +12,7 @@ export const limits = {
 	maxRequestsPerAddress: 250,
 	/** The server stops reading from a connection with this many requests. */
 	maxPipelined: 32,
-	/** Another connection closes an idle one of its client, or is closed. */
+	/** Beyond this, a new connection closes an idle connection of its client, or is closed itself. */
 	maxConnections: 10_000,
 	/** Not applied behind a trusted proxy. */
 	maxConnectionsPerAddress: 500,

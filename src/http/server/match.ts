@@ -12,8 +12,6 @@ import { parseInteger, trimWhitespace } from '../../api/schema/python.js';
 import { texts } from '../../api/schema/texts.js';
 import type { HttpRequest } from '../wire.js';
 
-/** Parses query parameters like Django: the last of repeated values counts, and a plus is a space. */
-
 export interface Match {
 	path: ApiPath | ServicePath | null;
 	operation: OperationName | null;
@@ -188,6 +186,7 @@ function decodeParts(path: string): string[] | null {
 	}
 }
 
+/** Parses query parameters like Django: the last of repeated values counts, and a plus is a space. */
 export class Query {
 	readonly #values = new Map<string, string[]>();
 

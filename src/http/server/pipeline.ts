@@ -127,7 +127,7 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 	};
 }
 
-/** Responses that the client does not read would pile up. */
+/** False while the client has unread responses, because more of them would pile up. */
 function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
 	return exchanges.size === 0 && finalResponse === null && socket.writableLength === 0;
 }

@@ -95,7 +95,7 @@ export function createResponder({ limits, isClosing }: { limits: Limits; isClosi
 	const enqueue = createWriteQueue();
 	const finish = (exchange: SocketExchange, body: HttpResponse['body'], octets: number) => {
 		const { incoming, outgoing, connection } = exchange;
-		// Node discards a body that was never read, but not the rest of one that was.
+		// Node discards a body that was never read, but not the rest of a body that was partly read.
 		if (incoming.isPaused()) incoming.resume();
 		end(outgoing, body, octets);
 		const { socket } = connection;
@@ -187,7 +187,7 @@ async function linger(
 
 const maxQueued = 32;
 
-/** Takes 37 µs of CPU time per pixel under load, instead of 50. A `write` must not throw. */
+/** Writes responses in groups: 37 µs of CPU time per pixel under load, instead of 50. A `write` must not throw. */
 function createWriteQueue(): (write: () => void) => void {
 	let queued: (() => void)[] = [];
 	const flush = () => {

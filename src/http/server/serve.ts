@@ -35,7 +35,7 @@ export interface HttpServer {
 
 /** How the server shuts down behind a proxy that keeps connections to it. Milliseconds within `graceMs`. */
 interface Leaving {
-	/** Accepts new connections until the proxy knows. Each answer closes its connection. */
+	/** Accepts new connections until the proxy notices the shutdown. Each answer closes its connection. */
 	acceptMs: number;
 	/** Keeps idle connections after that, to answer requests that are already on their way. */
 	idleMs: number;

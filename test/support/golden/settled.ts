@@ -1,4 +1,4 @@
-/** Replaces only what differs between two runs, from one table. */
+/** Replaces only text that differs between two runs. The table lists all of it. */
 
 const plain: readonly (readonly [what: string, pattern: RegExp, replacement: string])[] = [
 	[
