@@ -59,7 +59,7 @@ export interface Crud<T, In, Filter = object, Id = number> {
 	delete(id: Id, call?: Call): Promise<void>;
 }
 
-/** The document's PUT of a list requires no field, and keeps the omitted ones. */
+/** In the service document, PUT of a list requires no field, and keeps omitted fields. */
 export interface Lists extends Crud<List, ListInput> {
 	replace(id: number, input: Partial<ListInput>, call?: Call): Promise<List>;
 }

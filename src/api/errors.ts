@@ -19,7 +19,7 @@ export type ApiErrorCode =
 	| 'storage_failed' // 500, the disk or the database failed
 	| 'not_overwritten' // 500, done, but the deleted data is still on the disk
 	| 'network' // no answer: refused, cut, TLS, proxy, timeout
-	| 'bad_answer'; // an answer that is not the contract's
+	| 'bad_answer'; // an answer that breaks the contract
 
 export interface FieldError {
 	code: string;
@@ -125,7 +125,7 @@ export class ApiError extends Error {
 
 const notCarriedOut: ReadonlySet<number> = new Set([501, 505, 507]);
 
-/** 429, and 503 with Retry-After, mean that the service did nothing. */
+/** True if the service may have done the write. After 429, or 503 with Retry-After, it has done nothing. */
 export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): boolean {
 	if (unanswered) return true;
 	if (http === null) return code === 'bad_answer';

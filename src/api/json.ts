@@ -131,7 +131,7 @@ function tooMany(most: number, what = 'values'): JsonFault {
 	return { code: 'syntax', message: `JSON holds more than ${most} ${what}.` };
 }
 
-/** Leaves an invalid number, or a number in place of a key, for the parser to reject. */
+/** True for a number that would lose digits or its decimal point. False for invalid ones, which the parser rejects. */
 function needsExactness(text: string, from: number, to: number): boolean {
 	const token = text.slice(from, to);
 	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);

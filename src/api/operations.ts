@@ -73,8 +73,8 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export interface Parameter {
 	/**
 	 * `text`: the last value; `texts`: all values. `filter`: trimmed, and absent if blank; `exact`: unchanged. `integer`:
-	 * NaN for other texts; `whole`: absent then; `id`: absent if blank. `page`: read with the collection. `word`: must be
-	 * one of `words`.
+	 * NaN for other texts; `whole`: absent for other texts; `id`: absent if blank. `page`: read with the collection.
+	 * `word`: must be one of `words`.
 	 */
 	kind:
 		| 'text'
@@ -109,7 +109,7 @@ export interface Operation {
 	answer?: Answer;
 	/**
 	 * Arguments of the `Api`'s method: names of values in path, query and body. `input` is an object of all other values,
-	 * `body` of those in the body, `query` of those outside. Default: the values of the path, then `input`.
+	 * `body` of values in the body, `query` of values outside it. Default: the values of the path, then `input`.
 	 */
 	args?: readonly string[];
 	/** Values of query or body that are options of the call, and the names of these options. */
@@ -223,7 +223,7 @@ function crud<P extends string>(
 		page: get(all, scope, t.pageOf(record), { query: { ...query, ...paging } }),
 		create: post(all, 'admin', record, { success: 201, body: `${name}Input` }),
 		get: get(one, scope, record),
-		// The document's PUT of a list requires no field.
+		// In the service document, PUT of a list requires no field.
 		replace: put(one, 'admin', record, { body: name === 'List' ? 'ListPatch' : `${name}Input` }),
 		patch: patch(one, 'admin', record, { body: `${name}Patch` }),
 		delete: silent('DELETE', one, 'admin'),
@@ -265,7 +265,7 @@ export const operations = {
 	// Answers contain a webhook's password (api-decisions 18), so reading them requires more than `read`.
 	...crud('webhooks', Webhook, { all: '/webhooks/', one: '/webhooks/{id}/', scope: 'admin' }),
 	'webhooks.test': get('/webhooks/{id}/run_test/', 'admin', TestResult, { isUnsafe: true }),
-	// Not in the document, but services of this API have both (api-decisions 48).
+	// Not in the service document, but services of this API have both (api-decisions 48).
 	...crud('senders', Sender, { all: '/senders/', one: '/senders/{id}/' }),
 	events: get('/message/events/{uuid}/', 'read', loggedEvents),
 

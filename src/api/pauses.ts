@@ -32,7 +32,7 @@ export function refusedSenderReason(sender: string, reply: string): string {
 	return `${refusing}${sender}: ${reply}`;
 }
 
-/** Messages are deferred with a 5xx only for refusals of the sender, or a plain 552 (RFC 5321 s.4.5.3.1.10). */
+/** True if the reply to a deferred message refuses the sender: 5xx, except a plain 552 (RFC 5321 s.4.5.3.1.10). */
 export function isRefusalOfSender(reply: string): boolean {
 	return /^5(?!52 (?!5\.))/.test(reply);
 }

@@ -93,7 +93,7 @@ export const Webhook = t.named(
 );
 export type Webhook = Infer<typeof Webhook>;
 
-/** The document shows no body, so a service may omit any value (api-decisions 33). */
+/** The service document shows no body, so a service may omit any value (api-decisions 33). */
 export const TestResult = t.named(
 	'TestResult',
 	t.record({

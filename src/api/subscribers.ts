@@ -17,7 +17,7 @@ export const subscriberFields = fieldSet({
 	is_active: f.withDefault(f.boolean(), () => true),
 });
 
-/** Accepts an object, or a string with its JSON as in the document. Errors are keyed by variable. */
+/** Accepts an object, or a string with its JSON as in the service document. Errors are keyed by variable. */
 export function meta(): f.Field<Meta, 'required'> {
 	const values = { type: ['string', 'number', 'boolean', 'null'] };
 	const object = { type: 'object', additionalProperties: values };

@@ -58,7 +58,7 @@ export async function assertAudience(
 		for (const id of audience[key]) {
 			const campaign = await campaignOf(reads, id);
 			if (campaign === undefined) errors[key] ??= [refused(`There is no campaign ${id}.`)];
-			// Without its opens, nobody counts as having opened it, and everyone would get the mail.
+			// Retention has deleted who opened it, so a mail to people who did not open it would go to everyone.
 			else if (campaign.date_dropped !== undefined)
 				errors[key] ??= [refused(`${sayDropped(campaign)}, and their opens with them.`)];
 		}

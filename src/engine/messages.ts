@@ -143,7 +143,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** A fault counts until its retry, because this process's worker may know the result of that. */
+/** Null: not stopped. A fault counts until its retry time; after that, this process's worker may know the result. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

@@ -87,7 +87,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
 		rotateSecret: async () => {
 			const now = clock.now();
-			// Receivers may already know the first secret.
+			// Keeps an existing secret, because receivers may already know it.
 			await writes.ensureWebhookSecret({ fresh: fresh(), now });
 			const rotated = await writes.rotateWebhookSecret({ fresh: fresh(), now, retire_at: now + overlap });
 			return rotated.map(toSecret);

@@ -56,7 +56,7 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
 	const end = await run.work().catch(async (error: unknown) => {
-		// The database cannot answer this either while it is unreachable.
+		// An unreachable database cannot say how many rows it has stored.
 		if (error instanceof StoreError && error.code !== 'unreachable') await run.countStored();
 		throw error;
 	});

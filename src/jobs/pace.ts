@@ -1,6 +1,6 @@
 /**
  * Limits how fast a service is called. A throttled request waits as long as the service asks; if most are throttled,
- * all wait. If all waited for each, a service that throttles at random would cost a second every third row.
+ * all wait. If each made all wait, a service that throttles at random would cost a second every third row.
  */
 
 import type { Call } from '../api/api.js';

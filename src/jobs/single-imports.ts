@@ -307,7 +307,7 @@ interface RowIntents {
 
 const unknownCode = 'unknown';
 
-/** Keeps the words of a refusal; looks up a row without an answer. Throws errors about more than this row. */
+/** Keeps the words of a refusal; looks up a row without an answer. Throws errors that concern more rows. */
 async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
 	if (found === null) return create(parts, row, intents);
@@ -454,7 +454,7 @@ async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	}
 }
 
-/** A request throttled for too long was not processed, which concerns every row. */
+/** True if the service may have done the write. False if throttled: the service did nothing, and the batch fails. */
 function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
 	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
 }
@@ -464,7 +464,7 @@ function isRefusal({ code }: ApiError): boolean {
 	return code === 'invalid' || code === 'conflict' || code === 'unprocessable' || code === 'too_large';
 }
 
-/** Only a look-up decides whether the address exists; never match the text of the error. */
+/** True if the address may exist. Only a look-up decides whether it does; never match the text of the error. */
 function speaksOfAddress({ fields }: ApiError): boolean {
 	return fields === null || Object.hasOwn(fields, 'email') || Object.hasOwn(fields, nonFieldErrors);
 }

@@ -33,7 +33,7 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** Reports another client's campaign with this key as a conflict; `unless` ignores campaigns of other clients. */
+	/** The client, if it sees only its own campaigns. Another client's key is a `conflict`; `unless` ignores others. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;
@@ -115,15 +115,15 @@ export interface CampaignReads {
 export interface CampaignWrites {
 	openCampaign(c: OpenCampaign): Promise<CampaignOpened>;
 	/**
-	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice. `for_ms`:
-	 * the time for new slices; absent: the whole list.
+	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice. After
+	 * `for_ms` no new slice starts; if absent, the call adds the whole list.
 	 */
 	addListToCampaign(
 		c: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
 		means?: Means,
 	): Promise<ListAck | null>;
 	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
-	/** `isAgain` false marks messages that wait for a retry as uncertain again. */
+	/** Makes uncertain messages due. With `isAgain` false, makes messages that wait for a retry uncertain again. */
 	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
 	keepCampaignRate(c: { campaign: Uuid; rate: string }): Promise<void>;
 	putCampaignBatch(

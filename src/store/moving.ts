@@ -1,13 +1,13 @@
 /**
- * Moves a project from one database to another. A mark in both excludes other processes, so that no message is in two
- * queues.
+ * Moves a project from one database to another. A mark in both databases keeps other processes out, so that no
+ * message is in two queues.
  */
 import { hostname } from 'node:os';
 import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
 
-/** The mark is the last migration, so that a program without moves takes it for a newer schema and refuses to open it. */
+/** The mark is stored as a migration with this version. A mailctl without moves takes it for a newer schema. */
 export const markVersion = 2_000_000_000;
 
 export interface Mark {
@@ -33,7 +33,7 @@ export function whyMarked({ role, isOver, other, at }: Mark): string {
 	return `is being moved to ${other} since ${time}: repeat "engine migrate" to continue it, or add --undo to stop it`;
 }
 
-/** A move has marked the database. `wanted`: the caller wants its data, or its place for another database. */
+/** A move has marked the database. `wanted`: the caller needs the data, or the place for another database. */
 export class DatabaseMarked extends StoreError {
 	override readonly name = 'DatabaseMarked';
 	readonly database: string;
@@ -88,8 +88,8 @@ export interface Movable {
 	/** Null if the database does not exist or lacks mailctl's tables. */
 	look(now: Micros): Promise<Found | null>;
 	/**
-	 * Creates the tables and sets the mark, so that only this move writes. Rejects if a process has the database open, or
-	 * it has rows.
+	 * Creates the tables and sets the mark, so that only this move writes. Rejects if the database has rows, or if a
+	 * process has it open.
 	 */
 	begin(mark: Mark): Promise<void>;
 	goOn(mark: Mark): Promise<void>;

@@ -28,15 +28,15 @@ export interface Hold {
 
 interface Traits {
 	/**
-	 * The operation may run twice, and the second answer is as good. Others would answer "not found" or "duplicate" the
-	 * second time, or count twice.
+	 * The operation may run twice, and the second answer is as good. The second time, other operations would answer "not
+	 * found" or "duplicate", or count again.
 	 */
 	repeatable?: true;
 	/** Messages may become due, so PostgreSQL notifies the other processes. */
 	wakes?: true;
-	/** The operation records what happened outside the database, so no signal undoes it. */
+	/** The operation records what happened outside the database, so a signal does not undo it. */
 	records?: true;
-	/** A dry run rolls the operation back, and repeats it before each later one. */
+	/** A dry run rolls the operation back, and repeats it before each later operation. */
 	prepares?: true;
 	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;

@@ -30,14 +30,14 @@ export interface Queue {
 	 * ends during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
 	 */
 	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
-	/** `lost_lease`: another worker has leased the message, or nobody has. Changes nothing then. */
+	/** `lost_lease`: the worker no longer holds the lease, so the call changes nothing. */
 	settle(c: {
 		settlements: readonly Settlement[];
 		gathers?: boolean;
 	}): Promise<('recorded' | 'lost_lease')[]>;
 	/**
 	 * Marks a message before a worker composes it, which may crash the process. A lease that ends before `endComposing`
-	 * counts as a crash: the message waits a minute, and fails at the third.
+	 * counts as a crash: the message waits a minute, and fails at the third crash.
 	 */
 	beginComposing(fence: Fence): Promise<void>;
 	endComposing(fence: Fence): Promise<void>;

@@ -25,13 +25,13 @@ export interface SliceSize {
 
 const fewestRows = 250;
 
-/** Adapts to earlier slices: with a large index on a slow disk, a row costs ten times as much. */
+/** Adapts the size to the time of earlier slices: with a large index on a slow disk, a row takes ten times as long. */
 export function createSliceSize(maxMs: () => number): SliceSize {
 	let rows = 1_000;
 	return {
 		rows: () => rows,
 		took: (put, heldMs) => {
-			// With few rows, most of the time is the wait for the disk.
+			// A slice of few rows spends most of its time on waiting for the disk.
 			if (put < fewestRows) return;
 			const fitting = (put * maxMs()) / Math.max(heldMs, 1);
 			rows = Math.round(Math.max(fewestRows, put / 2, Math.min(fitting, put * 2)));

@@ -165,7 +165,7 @@ export interface Reads
 	getSubmission(c: { id: Uuid }): Promise<StoredSubmission | null>;
 	/** Slow, because no index leads to addresses of copies and refused rows. */
 	getPerson(c: { email_key: string }): Promise<Person>;
-	/** Newest first; `before`: the `next` of the slice before. */
+	/** Newest first; `before`: the `next` of the previous slice. */
 	slicePersonMessages(c: {
 		email_key: string;
 		since_at: Micros | null;
@@ -178,7 +178,7 @@ export interface Reads
 	foreseeReport(c: ReturnedReport): Promise<ReportOutcome>;
 	nextDue(c: { scope: MessageScope | null }): Promise<Micros | null>;
 	/**
-	 * The earliest time at which a message held by a limit may be sent; `null` if none is held. `perSecond` is that of
+	 * The earliest time at which a message held by a limit may be sent; `null` if none is held. `perSecond` is as in
 	 * `Queue.lease`.
 	 */
 	nextTurn(c: { scope: MessageScope | null; now: Micros; perSecond?: number }): Promise<Micros | null>;
@@ -216,8 +216,8 @@ export interface Writes
 		ImportWrites,
 		RowImportWrites {
 	/**
-	 * With `unless_named`, returns an existing list of that name with `was_there`, but a repeat with the same `key` reads
-	 * as new. `key_conflict`: the key belongs to another request.
+	 * With `unless_named`, returns an existing list of that name with `was_there`. A repeat with the same `key` returns
+	 * the list that the first call created, without `was_there`. `key_conflict`: the key belongs to another request.
 	 */
 	createList(c: {
 		input: ListInput;
@@ -230,7 +230,7 @@ export interface Writes
 	deleteList(c: { id: number; now: Micros }, means?: Means): Promise<boolean>;
 	clearList(c: { id: number; now: Micros }, means?: Means): Promise<number | null>;
 
-	/** `if_exists`: keep (`skip`) or change (`update`, meta merged) an existing one. Without it the creation is refused. */
+	/** `if_exists`: keep (`skip`) or change (`update`, merging meta) an existing subscriber; absent: refuse. */
 	createSubscriber(c: {
 		list_id: number;
 		input: SubscriberInput;
@@ -309,7 +309,7 @@ export interface TrackedEvent {
 	at: Micros;
 	link: number | null;
 	machine: boolean;
-	/** Counts events that come sooner after the sending as a bot's. */
+	/** An event that comes sooner than this after the sending counts as a bot's. */
 	too_soon?: Micros;
 	/** The person leaves all lists, instead of only the message's list. */
 	from_all_lists?: true;
@@ -332,7 +332,7 @@ interface ChosenSlice extends Chosen {
 
 interface ChosenTuples extends ChosenSlice {
 	keys: TupleKeys;
-	/** Returns `meta` as stored, because the caller checks what it parses. This saves an eighth. */
+	/** Returns `meta` as stored, because the caller checks what it parses. This saves an eighth of the time. */
 	isChecked?: true;
 }
 

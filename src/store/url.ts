@@ -25,7 +25,7 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/** An unescaped slash or hash in a password would end the host part, and messages would show the rest as a path. */
+/** True if an unescaped slash or hash in a password ends the host part: messages would show the rest as a path. */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }

@@ -306,7 +306,7 @@ class Lane {
 		this.#ahead -= 1;
 	}
 
-	/** The thread composes one job at a time, so another may reuse its slab. */
+	/** The thread composes one job at a time, so another job may reuse the slab. */
 	takeBack({ number, slab }: Job): void {
 		this.#jobs.delete(number);
 		this.#spare.push(slab);

@@ -16,7 +16,7 @@ export interface RequestThreadOptions {
 }
 
 const startMs = 30_000;
-/** On a busy machine, a thread may take this many times the deadline. */
+/** A thread may take this many times the deadline, because the machine may be busy. */
 const patience = 12;
 
 export function createRequestThread<Question, Answer>(
@@ -95,7 +95,7 @@ function nextMessage<Answer>(
 	});
 }
 
-/** Late once this process has also used that much CPU time: on a busy machine, a thread may get a tenth of it. */
+/** Late after `ms` of this process's CPU time, or after `patience` times `ms`: a busy machine delays threads. */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

@@ -362,7 +362,7 @@ export function mailbox(): Field<Mailbox, 'required'> {
 	});
 }
 
-/** The document shows `from` both as a text and as an array of one. */
+/** The service document shows `from` both as a text and as an array of one. */
 export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
 	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
 	return field({ anyOf: [inner.schema, asList] }, (input) => {

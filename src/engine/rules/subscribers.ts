@@ -32,7 +32,7 @@ export function stopping(
 	return strongest(type === 'BULK' ? reasons : reasons.filter((reason) => stoppingReasons.has(reason)));
 }
 
-/** `is_active` null: not a subscriber. One made inactive by hand gets no bulk mail, even without a suppression. */
+/** `is_active` null: not a subscriber. Inactive subscribers get no bulk mail, even without a suppression. */
 export function isWanted(
 	type: 'TRANSACTIONAL' | 'BULK',
 	{ reasons, is_active }: { reasons: readonly SuppressionReason[]; is_active: boolean | null },

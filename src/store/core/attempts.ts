@@ -165,7 +165,7 @@ interface DueMessage {
 
 export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
 
-/** A lost lease counts as a death of the message being composed: the message `waits`, and the third death is `fatal`. */
+/** A lease lost while a message was composed is a crash: the message `waits`, and the third crash is `fatal`. */
 export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
 	return async ({ id, fence, state, attempts }) => {
@@ -190,7 +190,7 @@ export async function unfinishedMessages(sql: Sql, now: Micros): Promise<Unfinis
 		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,
 			(SELECT max(at) FROM attempts WHERE message_id = m.id) AS last_at
 		FROM compositions c
-		-- CROSS JOIN keeps this order; SQLite would scan messages by id, the order of the answer.
+		-- CROSS JOIN keeps the order of the tables; otherwise SQLite would scan all messages to get the answer's order.
 		CROSS JOIN messages m
 		WHERE m.id = c.message_id AND m.state IN ('queued', 'deferred', 'leased', 'failed')
 			AND NOT (m.state = 'leased' AND c.fence = m.fence)

@@ -123,7 +123,7 @@ function recipientsOf({ to_key, envelope }: ReturnedRow): Recipients {
 	return { to: to_key, copies: [...new Set(copies)].filter((key) => key !== to_key) };
 }
 
-/** Null if this recipient already has such a report. For a copy, only the suppressions of the address show it. */
+/** Null if this recipient already has such a report. Earlier reports about copies are not known here. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,

@@ -18,7 +18,7 @@ const algorithm = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** A secret's place is its table and row key. It must not change, because it is part of the encryption. */
+/** A secret's place is its table and row key. The place must not change, because it is part of the encryption. */
 const secretColumns = [
 	{ table: 'settings', column: 'value', key: ['name'], where: "name = 'smtp_password'" },
 	{ table: 'keyring', column: 'secret', key: ['purpose', 'id'], where: 'TRUE' },

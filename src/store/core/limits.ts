@@ -1,9 +1,9 @@
 /**
  * Limits on sending, shared by all processes: at most N messages in any period of the window's length. A leased message
- * has a hold. The worker may send it until its outcome is recorded or the lease ends; from then on it counts as a use
- * for one window. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names it, and
- * `limit_rooms` stores when to check its limit next. A lease wakes only messages that the limit allows, so a million
- * waiting for one domain cost nothing and do not delay others.
+ * has a hold. The worker may send it until its outcome is recorded or the lease ends; from then on the message counts
+ * as a use for one window. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names
+ * it, and `limit_rooms` stores when to check its limit next. A lease wakes only messages that the limit allows, so a
+ * million messages that wait for one domain cost nothing and do not delay others.
  */
 import { domainOf } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
@@ -131,7 +131,7 @@ export class Limiter {
 		this.#aside = 0;
 	}
 
-	/** Wakes messages whose limit was lifted or allows more, at most as many as are to be leased. True if it woke any. */
+	/** Wakes messages whose limit was lifted, or allows more (at most `most`). Returns true if any woke. */
 	async wake(most: number): Promise<boolean> {
 		if (this.#rooms.length === 0) return false;
 		const sql = this.#sql;
@@ -281,7 +281,7 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	);
 }
 
-/** Returns the latest time at which the message may have been sent; `open`: it still may be; null: it came back unsent. */
+/** Returns the latest time at which the message may have been sent. `open`: it may still be sent. Null: it was not. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
 	// A worker sends nothing after the end of its lease.

@@ -203,7 +203,7 @@ async function settleRestored(
 		outcome: { kind: 'uncertain', reply } as const,
 	}));
 	await settle(sql, settlements);
-	// Their worker belongs to the original, so make them due. A repeated call keeps its webhook-id.
+	// The original's worker leased these deliveries, so make them due. A repeated call keeps its webhook-id.
 	sql.write(
 		`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
 		[now, 'sending'],

@@ -121,7 +121,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
 		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)
 	END`;
-	// The lane of a campaign's messages is its seq, so skip submissions.
+	// The lane of a campaign's messages is its seq, so the query need not join submissions.
 	const deferred = `FROM messages m ${using('messages_due')}
 		LEFT JOIN campaigns g ON g.seq = m.lane
 		WHERE m.state = 'deferred' AND m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')

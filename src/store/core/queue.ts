@@ -346,7 +346,7 @@ function mayShare({ variables }: DueRow, { calls }: Shared): boolean {
 /** The lanes of the queue: one for each open campaign, and two for other messages. */
 interface OpenLanes {
 	hasTransactional: boolean;
-	/** Excludes campaigns before their time. `leave_by`: the end of their window. `isDue`: a message is due. */
+	/** Excludes campaigns whose window is closed. `leave_by`: the end of the window. `isDue`: a message is due. */
 	bulk: { lane: number; leave_by: Micros | null; isDue: boolean }[];
 	canceled: number[];
 }
@@ -365,7 +365,7 @@ function isDue({ dialect }: Sql, lane: string): string {
 /** The longest time a machine may be off. No planned campaign starts by a clock further ahead of the proven time. */
 const longestOff: Micros = 31 * microsPerDay;
 
-/** Returns campaigns whose window is open. A planned one waits while the clock that says so is unproven. */
+/** Returns campaigns whose window is open. A planned campaign waits while the clock is far ahead of the proven time. */
 async function through(
 	sql: Sql,
 	rows: readonly (LaneRow & { last_leased_at?: Micros })[],

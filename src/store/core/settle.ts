@@ -152,7 +152,7 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	recipients.write();
 }
 
-/** A service counts the messages that it accepted; its text is the last reply. */
+/** True for an answer of a send API: the service itself counts the messages that it accepted. */
 function isCall(reply: Reply | null): boolean {
 	return reply?.phase === 'call';
 }
@@ -200,7 +200,7 @@ interface SentRow {
 	reply: Reply;
 }
 
-/** Finds, checks and writes the messages in one statement. Returns null where another worker holds the lease. */
+/** Finds, checks and writes the messages in one statement. Returns null for a message that another worker leased. */
 async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentRow | null)[]> {
 	if (settlements.length === 0) return [];
 	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;

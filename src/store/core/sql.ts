@@ -54,13 +54,13 @@ export interface Secrets {
 export interface Insertion {
 	table: string;
 	columns: Columns;
-	/** The ON CONFLICT clause. If empty, no such row exists, or a conflict makes the statement fail. */
+	/** The ON CONFLICT clause. If it is empty, an existing row makes the statement fail. */
 	conflict: string;
 }
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/** The column that the database numbers, or the key if the rows have unused ids. */
+	/** The column that the database numbers, or the key if the caller has given each row an unused id. */
 	id: string;
 }
 
@@ -78,7 +78,7 @@ export type Together<Answers extends readonly unknown[]> = readonly [
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
-	/** Counters with many writers have shards; this connection writes only this one. */
+	/** Counters with many writers have shards; this connection writes only this shard. */
 	readonly shard: number;
 	/** Locks the whole project. On PostgreSQL the operation then restarts alone. */
 	alone(): void;
@@ -93,7 +93,7 @@ export interface Sql {
 	write(text: string, values?: readonly SqlValue[]): void;
 	/** Inserts a row and returns its `id`, or null after a conflict. On SQLite, RETURNING would double the cost. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
-	/** Returns the `id` of each row, or null where a conflict skipped the row. */
+	/** Returns the `id` of each row, or null if a conflict skipped the row. */
 	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
 	/** Applies the change for each set of values; sent like `write`. No two sets may change the same row. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;

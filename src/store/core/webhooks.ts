@@ -1,4 +1,4 @@
-/** Webhooks and their secrets: the newest signs, and for a time the previous one as well. */
+/** Webhooks and their secrets: the newest secret signs calls, and for a time the previous secret does too. */
 import { formatDateTime, type Micros, microsPerDay } from '../../api/datetime.js';
 import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../api/deliveries.js';
 import type { Webhook } from '../../api/records.js';
@@ -227,7 +227,7 @@ async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
 	const ids = named?.ids ?? (await slice(sql, command));
 	makeDue(sql, ids, command.now);
 	const isLast = command.deliveries !== null || ids.length < command.limit;
-	// Restart the webhook after the last slice: until then no delivery is sent, and `stopped` shows those left. A replay
+	// Restart the webhook after the last slice: until then nothing is sent, and the rest show `stopped`. A replay
 	// of failed deliveries also restarts a webhook whose log was deleted.
 	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
 		sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [command.webhook_id]);

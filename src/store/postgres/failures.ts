@@ -6,7 +6,7 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * serialization_failure, deadlock_detected: a retry may succeed. So may the retry of a write that found its own earlier
+ * True if a retry may succeed: after serialization_failure or deadlock_detected, or if a write found its own earlier
  * answer.
  */
 export function isRefusedForNow(error: unknown): boolean {

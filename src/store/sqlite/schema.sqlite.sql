@@ -106,8 +106,8 @@ CREATE TABLE list_joined (
 	PRIMARY KEY (list_id, quarter, shard)
 ) STRICT, WITHOUT ROWID;
 
--- `email` is '' where it equals `email_key`, and `email_folded` is NULL where it does: the substring filter reads
--- coalesce(email_folded, email_key). `import_seq` is the last import that saw the row, by which it finds duplicates.
+-- `email` is '' and `email_folded` is NULL if the value equals `email_key`, so the substring filter reads
+-- coalesce(email_folded, email_key). `import_seq` is the last import that saw the row; it shows duplicates in a file.
 CREATE TABLE subscribers (
 	id INTEGER PRIMARY KEY,
 	list_id INTEGER NOT NULL REFERENCES lists (id),
@@ -190,7 +190,7 @@ CREATE TABLE import_intents (
 	PRIMARY KEY (import_seq, row)
 ) STRICT, WITHOUT ROWID;
 
--- Addresses of such an import, as a part of their hash.
+-- Addresses of such an import; each is stored as a part of its hash.
 CREATE TABLE import_addresses (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	hash TEXT NOT NULL,
@@ -487,7 +487,7 @@ CREATE TABLE limit_waiting (
 ) STRICT;
 CREATE INDEX limit_waiting_in_order ON limit_waiting (limit_key, is_bulk, message_id);
 
--- Limits with such messages, and when a lease next checks each.
+-- Limits with messages set aside, and when a lease next checks each limit.
 CREATE TABLE limit_rooms (
 	limit_key TEXT NOT NULL PRIMARY KEY,
 	room_at INTEGER NOT NULL,
@@ -639,7 +639,7 @@ CREATE TABLE deleted_bounced (
 	PRIMARY KEY (tag, campaign, sent, soft, hard)
 ) STRICT, WITHOUT ROWID;
 
--- Messages of campaigns.
+-- Deleted messages of campaigns.
 CREATE TABLE deleted_states (
 	campaign TEXT NOT NULL,
 	state TEXT NOT NULL,
@@ -647,7 +647,7 @@ CREATE TABLE deleted_states (
 	PRIMARY KEY (campaign, state)
 ) STRICT, WITHOUT ROWID;
 
--- Messages of send calls that joined a campaign by its UUID.
+-- Deleted messages of send calls that joined a campaign by its UUID.
 CREATE TABLE deleted_joined (
 	campaign TEXT NOT NULL,
 	state TEXT NOT NULL,

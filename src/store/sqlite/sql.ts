@@ -76,7 +76,7 @@ const dialect: Dialect = {
 	seenState: "SELECT data_version || ' ' || total_changes() FROM pragma_data_version",
 };
 
-/** SQLite recompiles a statement for each value bound to `LIMIT ?`, which doubles a short read, but not for a sum. */
+/** SQLite recompiles a statement for each value bound to `LIMIT ?`, which doubles a short read; a sum prevents that. */
 function withUnseenLimits(text: string): string {
 	return text.replaceAll(/\bLIMIT \?/g, 'LIMIT (? + 0)');
 }

@@ -287,7 +287,7 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/** Message counts of a campaign that a service sends: `accepted` is how many it took; leased ones are queued. */
+/** Message counts of a campaign that a service sends. `accepted` counts messages it took; leased ones are queued. */
 function toldMessages(
 	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
 	state: CampaignStatus['state'],

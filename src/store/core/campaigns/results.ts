@@ -238,7 +238,7 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 	return calls ?? null;
 }
 
-/** True if a campaign with this UUID has calls of other clients. False without `client`, who may join them. */
+/** True if a campaign with this UUID has calls of other clients. False without `client`: the owner may join all. */
 export async function hasCallsOfOthers(sql: Sql, id: Uuid, client: string | undefined): Promise<boolean> {
 	if (client === undefined) return false;
 	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';

@@ -309,7 +309,7 @@ export function bouncedGroups(only = everything): string {
 export interface Figure {
 	table: string;
 	columns: readonly string[];
-	/** The check compares sums by these columns: erasures remove content and address, and late bounces keep their quarter. */
+	/** The check compares sums by these columns: erasures and late bounces make the other columns differ. */
 	key: readonly string[];
 	sums: readonly string[];
 	counted(dialect: Dialect): string;

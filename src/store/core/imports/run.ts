@@ -360,7 +360,7 @@ async function lift(
 	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
 
-/** Suppresses the address for the row's `disable_reason`. The row is already inactive; rows of other lists follow. */
+/** Suppresses an inactive row's address for its `disable_reason`. This may deactivate the address in other lists. */
 async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
 	const reason = importedReason(row.disable_reason);
 	if (reason === null) return;
