@@ -109,7 +109,7 @@ function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): 
 	return known ?? (host === undefined ? null : `${name}@${host.toLowerCase()}`);
 }
 
-/** A sentence may contain any address, so ignore it if the text also has a recipient of the returned message. */
+/** A sentence may contain any address, so ignore that address if the text also has a recipient of the returned message. */
 function likeliest(
 	all: readonly TextRecipient[],
 	{ senders, sentTo }: { senders: readonly string[]; sentTo: readonly string[] },

@@ -38,7 +38,7 @@ export class Hosts {
 		}
 	}
 
-	/** True if a host that answers will soon need more deliveries. */
+	/** True if a host that is not pausing will soon need more deliveries. */
 	isLow(nowMs: number): boolean {
 		return [...this.#hosts.values()].some(
 			(host) => host.hasMore && host.waiting.length < perHost && roomOf(host, nowMs) > 0,

@@ -53,7 +53,7 @@ interface Batch {
 	send(): void;
 }
 
-/** Resolves or rejects together with the event's batch. An unsubscription does not wait for other events. */
+/** The returned function resolves or rejects with the event's batch. An unsubscription does not wait for other events. */
 export function createEventWriter(
 	writes: Pick<Writes, 'recordEvents'>,
 ): (event: TrackedEvent) => Promise<void> {

@@ -85,7 +85,7 @@ async function repeated(
 		const tried = await attempt(endpoint, content, requested);
 		if ('answer' in tried) return { answer: tried.answer, requested };
 		const { status, retryAfterMs } = tried;
-		// An earlier attempt deleted the record, but its answer was lost.
+		// An earlier attempt has deleted the record, but the answer to it was lost.
 		if (wasUnclear && method === 'DELETE' && status === 404) return { answer: tried.refused, requested };
 		const { error, verdict }: Judged = wasUnclear ? afterUnclear(tried, isKeyed) : tried;
 		if (status !== null && verdict === 'unprocessed' && content.call?.onThrottled === 'throw') throw error;

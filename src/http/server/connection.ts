@@ -126,7 +126,7 @@ export class Connections {
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
-	/** True if there is room, or after closing the client's connection that has been idle for the longest. */
+	/** True if the client has room, also after closing its longest idle connection. False if all are busy. */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
 		const own = this.#isProxied ? 0 : connections.size;
