@@ -113,7 +113,7 @@ function changedTo(
 	return `changed ${path}: ${texts.join(', ')}`;
 }
 
-/** Pages without another name show recipients the sender's name. */
+/** True if pages should show recipients this sender's name: none is set, and the setting allows the name. */
 async function isPageName(settings: LocalEngine['settings'], name: string): Promise<boolean> {
 	if (name === '' || (await settings.get())['page_sender_name'] !== undefined) return false;
 	return (await settings.whyNot('page_sender_name', name)) === null;

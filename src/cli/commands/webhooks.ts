@@ -202,7 +202,7 @@ const test = command({
 		const result = await orNull(webhooks.test(id, { signal: cx.signal }));
 		if (result === null) throw missing('webhook', args.id, mailctl('webhooks', 'list'));
 		await cx.out.document(result, sentenceOf(result));
-		// The document shows no body, so only a plain "false" means that the target refused.
+		// The service document shows no body, so only a plain "false" means that the target refused.
 		return result.result === false ? exits.partly : exits.done;
 	},
 });

@@ -80,7 +80,7 @@ export async function ingestBounces(
 	};
 	const take = async ({ bytes, done }: StoredMail) => {
 		const ingested = await ingestMail({ bytes, returnPath: null }, options);
-		// Keep a mail in place that must be ingested again.
+		// Leave a mail in place if it must be ingested again.
 		if (!dryRun && ingested !== 'in_flight') await done();
 		counts.read += 1;
 		counts[countOf[ingested]] += 1;

@@ -128,7 +128,7 @@ class LocalCampaigns {
 		if (this.options.isTrial === true) return this.files.assertNotThere(key);
 		const holding = this.#locks.get(key) ?? this.files.hold(key, `this campaign ("${key}")`);
 		this.#locks.set(key, holding);
-		// Another process may have the lock now, but not later.
+		// Forget a refused lock, because the other process may release it later.
 		holding.catch(() => this.#locks.delete(key));
 		await holding;
 		this.files.assertNotThere(key);

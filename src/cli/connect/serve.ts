@@ -59,12 +59,12 @@ const watchedMs = 10_000;
 const leavingMs = 2_000;
 /** How long idle connections still accept requests: less than the 2 s after which nginx retries a refusing server. */
 const idleMs = 1_000;
-/** Limits the wait for bounce connections, which may be idle. It then closes them without a reply, so senders retry a mail that was cut off. */
+/** Limits the wait for bounce connections. They are then closed without a reply, so senders retry an interrupted mail. */
 const smtpGraceMs = 3_000;
 
 /**
  * Listens, creates a token if there is no valid one, then sends. If it cannot listen, rejects before it creates a
- * token. Call `close` before those of the store and the mailer, which it leaves open.
+ * token. Call `close` before closing the store and the mailer, which it leaves open.
  */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
@@ -326,7 +326,7 @@ function trackingPages(
 	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
-/** Each open calls it, and it writes to the database when a key is due, so once a second suffices. Keeps no failures. */
+/** Caches `read` for `ms`, because each open calls it, and it writes to the database if a key is due. Caches no failures. */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {

@@ -30,7 +30,7 @@ async function judgeAccess(
 	folders: readonly (string | null)[],
 ): Promise<Answer> {
 	if (process.platform === 'win32') throw new Skip('file permissions are not checked on Windows');
-	// A user who reads from a device should not change its mode.
+	// Ignore the mode of a device, which its reader should not change.
 	const modeOf = async (path: string) => {
 		const found = await stat(path).catch(() => null);
 		return found?.isFile() ? found.mode & 0o077 : 0;

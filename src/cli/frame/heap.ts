@@ -4,7 +4,7 @@
  */
 const oldGrowingPercent = 50;
 
-/** Bytes. V8 by default grows it to 32 MiB in a process that runs for minutes. With 8 MiB, more objects become old. */
+/** Bytes. V8 grows the young generation to 32 MiB within minutes by default. With 8 MiB, more objects become old. */
 const youngBytes = 16 * 1024 * 1024;
 
 export async function limitOldGeneration(): Promise<void> {

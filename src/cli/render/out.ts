@@ -247,7 +247,7 @@ export function chosen<T>(record: T, columns: Columns<T>, fields: readonly strin
 async function* jsonArray<T>(rows: AsyncIterable<T>, columns: Columns<T>, fields: readonly string[] | null) {
 	let isFirst = true;
 	for await (const row of rows) {
-		// Not with /^/gm, which takes U+2028 and U+2029 for line ends and would change texts that contain them.
+		// Do not use /^/gm: it treats U+2028 and U+2029 as line ends and would change texts that contain them.
 		const json = `  ${JSON.stringify(chosen(row, columns, fields), null, 2).replaceAll('\n', '\n  ')}`;
 		yield `${isFirst ? '[\n' : ',\n'}${json}`;
 		isFirst = false;

@@ -26,12 +26,12 @@ interface Resource {
 	defaults?: Json;
 	patch: Json;
 	replace: Json;
-	/** Expected values after a PUT that the document leaves open: omitted keys get their defaults (api-decisions 11). */
+	/** Values after a PUT that the service document leaves open: omitted keys get their defaults (api-decisions 11). */
 	decided?: Json;
 	mayRefuse?: { key: string; why: string };
 	further?: readonly Check[];
 	changes?: Readonly<Record<string, readonly [title: string, run: Change]>>;
-	/** 'open': the document does not require the refusal, so acceptance is a deviation. */
+	/** 'open': the service document does not require the refusal, so acceptance is a deviation. */
 	refusals: readonly (readonly [verb: string, what: string, key: string, body: Json, isOpen?: 'open'])[];
 }
 
@@ -126,7 +126,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 		});
 	const read = (verb: string, title: string, run: (probe: Probe, collection: string) => Promise<unknown>) =>
 		check('read', `${group}.${verb}`, title, async (probe) => run(probe, await existing(probe)));
-	/** Ignores keys that the document lacks, because a deployment may change them freely. */
+	/** Ignores keys that the service document lacks, because a deployment may change them freely. */
 	const known = (record: Json): Json =>
 		Object.fromEntries(Object.entries(record).filter(([key]) => Object.hasOwn(shape.keys, key)));
 	const judgeRead = async (probe: Probe, path: string, expected: Json, when: string) => {
@@ -303,7 +303,7 @@ async function judgeOwnFilters(probe: Probe, path: string, second: string): Prom
 	}
 }
 
-/** The document specifies neither status nor body of run_test, so any 2xx passes (api-decisions 33). */
+/** The service document specifies neither status nor body of run_test, so any 2xx passes (api-decisions 33). */
 async function judgeRunTest(probe: Probe, path: string): Promise<void> {
 	const answer = await probe.get(`${path}run_test/`);
 	if (answer.status < 200 || answer.status > 299) throw unexpected(answer, 200);

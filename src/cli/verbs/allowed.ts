@@ -2,7 +2,7 @@ import { parseMailbox } from '../../api/address.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 
-/** The profile limits its recipients. */
+/** True if the profile limits the recipients. */
 export function isLimited(cx: CommandContext): boolean {
 	return cx.settings.profile.allowRecipients !== undefined;
 }

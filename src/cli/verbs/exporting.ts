@@ -146,7 +146,7 @@ async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenT
 	}
 }
 
-/** False if there is no such file, or if a script has not given `--force`. Throws `Declined`. */
+/** True if the file exists and may be replaced: with `--force` or `--yes`, or if a person agrees. Throws `Declined`. */
 export async function mayReplace(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
 	const there = await stat(file).catch(() => null);
 	if (there === null || !there.isFile()) return false;

@@ -44,8 +44,8 @@ const ingest = command({
 		'mailctl engine bounces ingest - < bounce.eml',
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
-	// A mail server that pipes a mail takes other exit codes for a refusal, and the mail would be lost. Ctrl-C comes from
-	// a person.
+	// A mail server that pipes a mail treats other exit codes as a refusal, and the mail would be lost. Only a person
+	// presses Ctrl-C.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)

@@ -51,7 +51,7 @@ export async function readReport(cx: CommandContext, asked: Asked): Promise<Repo
 	});
 }
 
-/** Days are those of the service. Its report without dates (7 or 8 rows) ends today. */
+/** Returns the service's current day, with which its report without dates (7 or 8 rows) ends. */
 async function today(cx: CommandContext): Promise<Day> {
 	const { data } = await (await cx.api()).report({}, { signal: cx.signal });
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();

@@ -1,4 +1,4 @@
-/** Stages, checks, releases and delivers an opened campaign, after the user's consent. */
+/** Stages and checks an opened campaign, asks for consent, then releases and delivers it. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignSession, CampaignStatus } from '../../../api/campaigns.js';

@@ -95,7 +95,7 @@ export function asSubscriber({ email, name, meta }: Subscriber, email_reason: st
 	return { to: email, values: { name, email_reason, ...values } };
 }
 
-/** Finds the subscriber in the request's list, or else the only one with the address. Does not ask other services. */
+/** Finds the subscriber in the request's list; without a list, the only match. Does not ask other services. */
 export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: string): Promise<Addressee> {
 	const to = parseAddress(text)?.address ?? text;
 	if (await isMadeElsewhere(cx)) return { to, values: {} };

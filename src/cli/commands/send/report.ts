@@ -137,7 +137,7 @@ export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selec
 	return [...(all === '' ? [] : [`left out: ${all}`]), ...(counts.length < 2 ? [] : each)];
 }
 
-/** The code of a variable without a value, the same as in services with campaigns. */
+/** The code of a variable without a value, shared with every service that has campaigns. */
 export const missingVariable = 'missing_variable';
 
 export type Finding = Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string };

@@ -243,7 +243,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	});
 }
 
-/** Returns whose unsubscription the activation lifts; empty if nobody's. */
+/** Names subscribers whose unsubscription the activation lifts; empty if there are none. */
 function unsubscribedOf(found: readonly Subscriber[]): string {
 	const [first, ...others] = found.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
 	if (first === undefined) return '';

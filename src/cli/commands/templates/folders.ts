@@ -170,7 +170,7 @@ async function agreeToReplace(
 	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
 }
 
-/** Maps a template to the folder with its subject, or to the folder with its name, unless another template has that. */
+/** Maps a template to the folder with its subject, or else to one with its name, marked if another template has it. */
 function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
 	const plain = folderNames(all.map(({ name }) => name));
 	const places = new Map<string, string>();

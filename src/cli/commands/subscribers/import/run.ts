@@ -237,7 +237,7 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 		create_fields: mapping.newFields,
 		reject_kinds: plan.kinds(),
 	});
-	// The first row shows a wrong code page.
+	// Show the first row, in which users notice a wrong code page.
 	const filled = (cells ?? []).filter(([, cell]) => cell !== '').slice(0, maxCells);
 	const texts = filled.map((pair) => pair.map((text) => shorten(text.trim(), maxCellWidth)).join(' = '));
 	if (isTable(cx.out.format) && texts.length > 0) await cx.note(`first row: ${texts.join(', ')}`);
