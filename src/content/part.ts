@@ -8,7 +8,7 @@ export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 export interface Part {
 	readonly fields: string;
 	write(out: ByteSink, values: BodyValues): void;
-	/** False only for a 7bit body that contains the boundary. */
+	/** Always true for a boundary with `=_` at its start, unless a 7bit body contains it. */
 	isFreeOf(boundary: string): boolean;
 }
 

@@ -404,7 +404,7 @@ export class Run {
 		return scope === null ? 0 : ((await this.#settings.reads.countMessages({ scope })).canceled ?? 0);
 	}
 
-	/** True if the scope has no leased or queued messages. A queued message may wait up to a minute. */
+	/** `idle` ignores queued messages, which may wait up to a minute. `settled` without a scope checks nothing. */
 	async #isSettled(): Promise<boolean> {
 		const { scope, until } = this.#request;
 		if (until === 'settled' && scope === null) return true;

@@ -21,7 +21,7 @@ export function guardFormula(cell: string): string {
 			guarded += `${cell.slice(written, at)}'`;
 			written = at;
 		}
-		// Quotes and blanks may precede such an inner cell.
+		// Quotes and blanks may precede the formula of such an inner cell.
 		isStart = /[;\t\r\n]/.test(char) || (isStart && !isFormula && at > 0 && /["\s]/.test(char));
 	}
 	return guarded + cell.slice(written);

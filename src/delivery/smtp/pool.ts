@@ -228,7 +228,7 @@ export class SmtpPool {
 	}
 }
 
-/** Servers refuse the sender by a permanent reply, unless it asks for a login (RFC 4954 s.6). */
+/** Null if the server accepts the sender. A permanent reply refuses it, unless the reply asks for a login (RFC 4954 s.6). */
 function senderFailure(conversation: Conversation | null): OpeningFailure | null {
 	if (conversation === null) return { reply: closedReply, remedy: null };
 	const { kind, reply } = conversation;

@@ -23,7 +23,7 @@ export function createParserErrors({ router, metrics, log }: ParserErrorsOptions
 		connection.finalResponse = finalResponse;
 		connection.feed?.drop();
 		const last = [...exchanges].at(-1);
-		// The error response answers a request that is incomplete.
+		// The error response answers the last request if that is incomplete.
 		if (last !== undefined && !last.incoming.complete) {
 			last.abort.abort();
 			// Part of a response may be sent already, and the client would take the final response for its rest.
