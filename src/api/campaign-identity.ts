@@ -10,13 +10,13 @@ import {
 	requestsFields,
 } from './messages.js';
 
-/** Equal for specs that open the same campaign. Ignores the path of the source file. */
+/** Returns equal texts for specs that open the same campaign. Ignores the path of the source file. */
 export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
 	const { seen, unseen } = identityOf(spec);
 	return canonicalJson({ ...seen, ...unseen });
 }
 
-/** Equal for specs whose recipients get the same mail from the same rows. */
+/** Returns equal texts for specs whose recipients get the same mail from the same rows. */
 export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
 	return canonicalJson(identityOf(spec).seen);
 }

@@ -271,7 +271,7 @@ export function campaignState({
 	return is_finished ? 'finished' : 'sending';
 }
 
-/** A campaign that has only send calls: its name is its UUID, it accepts no rows, and lists of campaigns omit it. */
+/** True for a campaign of send calls only: its name is its UUID, it accepts no rows, and lists of campaigns omit it. */
 export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): boolean {
 	return id === key;
 }

@@ -126,7 +126,7 @@ class ImportRun {
 		return 'end';
 	}
 
-	/** Rows of earlier runs do not trigger the limit of errors, so that totals include all of them. */
+	/** True if the batch has new rows. The limit of errors waits for these, so that totals include all earlier rows. */
 	#isNew({ first, count }: Batch): boolean {
 		return first + count > this.#resumedAt;
 	}
@@ -277,7 +277,7 @@ const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
 	rejects: [],
 };
 
-/** Yields the rows one by one, because all rows may be among them. */
+/** Yields the rows one by one, because a batch may have only rejected rows. */
 function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
 	let local = 0;
 	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {

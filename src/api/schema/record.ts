@@ -8,7 +8,7 @@ type Presence = 'present' | 'optional' | 'newer';
 export interface Shape<T, P extends Presence = Presence> {
 	readonly type?: T;
 	readonly presence: P;
-	/** A function, because most commands describe nothing, and 300 schemas would delay the start by 3 ms. */
+	/** A function, because most commands need no schema, and 300 schemas would delay the start by 3 ms. */
 	readonly schema: () => JsonSchema;
 	readonly kind: string;
 	is(value: unknown): boolean;
@@ -106,7 +106,7 @@ export function sliceOf<T, C>(item: Shape<T>, cursor: Shape<C>) {
 	return record({ results: needed(listOf(item)), next: needed(orNull(cursor)) });
 }
 
-/** Makes a client check the key and the keys that it needs within. */
+/** Makes a client reject an answer that lacks this key, or a needed key inside its value. */
 export function needed<S extends Shape<unknown>>(inner: S): S & { isNeeded: true } {
 	return { ...inner, isNeeded: true };
 }

@@ -104,8 +104,8 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 }
 
 /**
- * Rejects a limit on a domain that no address can have, such as `gmail`. Call it only before limits are stored, because
- * a stored limit must continue to apply.
+ * Returns why a limit's domain can have no address, such as `gmail`; null if all can. Call it only before limits are
+ * stored, because a stored limit must continue to apply.
  */
 export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	const never = limits.find(

@@ -10,7 +10,7 @@ interface CounterMove {
 const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']);
 const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
 
-/** Adds to the counters of a list. `came`: when the new or deleted subscribers joined; null without such subscribers. */
+/** Adds to the counters of a list. `came`: when the new or deleted subscribers joined; null if there are none. */
 export function moveCounters(
 	sql: Sql,
 	list_id: number,

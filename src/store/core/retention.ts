@@ -1,4 +1,4 @@
-/** Deletes expired data in slices, and keeps what links in sent mails need. */
+/** Deletes expired data in slices, and keeps the data that links in sent mails need. */
 import { specIdentity } from '../../api/campaign-identity.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { canonicalJson } from '../../api/json.js';
@@ -240,7 +240,7 @@ async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfEx
 	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
 }
 
-/** Deletes or empties a submission without messages, and keeps what the links in its mails need. */
+/** Deletes or empties a submission without messages, and keeps the data that links in its mails need. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
@@ -295,7 +295,7 @@ export function createOldMessages(sql: Sql) {
 
 const pages = ['unsubscribe_url', 'view_url'];
 
-/** Stores what the pages of sent mails need. Returns the submissions whose mails have no page here. */
+/** Stores the data that web pages of sent mails need. Returns the submissions whose mails link to no such page. */
 async function keepLinks(
 	sql: Sql,
 	leaving: readonly LeavingRow[],

@@ -45,7 +45,7 @@ export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Pro
 	return stored.length === 0 && erased ? ['UNSUBSCRIBED'] : stored;
 }
 
-/** Returns reasons without an end: comparing with NULL excludes the others. */
+/** Returns reasons without an end: the time is NULL, and comparing an end with NULL excludes its reason. */
 export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionReason[]> {
 	return await storedReasons(sql, mail, null);
 }

@@ -235,7 +235,7 @@ async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
 	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
 }
 
-/** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final one starts anew. */
+/** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final delivery starts anew. */
 function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {
 	sql.write(
 		`UPDATE webhook_deliveries AS d

@@ -253,7 +253,7 @@ export class Database {
 		return answer;
 	}
 
-	/** Each transaction sets these, because a pooler may give it another session. */
+	/** Each transaction sets its parameters again, because a pooler may give it another session. */
 	#beginning(holds: readonly Hold[] | null): readonly string[] {
 		const { place, lockTimeoutMs } = this.#options;
 		if (holds === null)

@@ -145,8 +145,8 @@ async function prepare(
 }
 
 /**
- * Bounces lock the whole project, so record them after the rest of their group. After an interruption the caller
- * repeats what was not recorded.
+ * Bounces lock the whole project, so record them after the other settlements. After an interruption the caller repeats
+ * settlements that were not recorded.
  */
 async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
 	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));

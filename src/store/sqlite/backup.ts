@@ -174,7 +174,7 @@ export function forgetProcesses(copy: string, name: string): void {
 	within(copy, name, (db) => void db.exec('DELETE FROM processes'));
 }
 
-/** Closing the database would also do it, but would hide a full disk. */
+/** Checkpoints and truncates the log. Closing the database would do so too, but would hide a full disk. */
 export function closeLog(copy: string, name: string): void {
 	within(copy, name, (db) => void db.pragma('wal_checkpoint(TRUNCATE)'));
 }
