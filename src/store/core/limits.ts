@@ -89,7 +89,7 @@ export interface Candidate {
 	sender: string;
 }
 
-/** Limits the messages that a lease sets aside in a lane, or wakes from a lifted limit: other writers wait for its lock. */
+/** A lease sets aside, or wakes from a lifted limit, at most this many: other writers wait for its lock. */
 const mostAtOnce = 1_000;
 
 export class Limiter {

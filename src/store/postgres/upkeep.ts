@@ -1,6 +1,6 @@
 /**
  * Measures the clock and sends heartbeats; the leading process also deletes expired data. Each heartbeat renews the
- * leader's term; when it has ended, another process takes over. A session lock could not hold the lead through a pooler.
+ * leader's term; once it has ended, another process leads. A session lock could not hold the lead through a pooler.
  */
 import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';

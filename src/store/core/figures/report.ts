@@ -156,7 +156,7 @@ interface Change {
 	since: number;
 }
 
-/** Figures of the largest lists. Subtracts subscribers who joined or left after the range from today's counts. */
+/** Figures of the largest lists. From today's counts, subtracts who joined after the range and adds who left after it. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
@@ -213,7 +213,7 @@ async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Pr
 	);
 }
 
-/** Counts inactive subscribers by their first lasting suppression, which counts from their joining at the earliest. */
+/** Counts inactive subscribers by the time of their first lasting suppression, or of their joining if that is later. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],
