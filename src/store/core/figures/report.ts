@@ -156,7 +156,7 @@ interface Change {
 	since: number;
 }
 
-/** Figures of the largest lists. From today's counts, subtracts who joined after the range and adds who left after it. */
+/** Figures of the largest lists. Subtracts later joins from today's counts, and adds later departures. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
