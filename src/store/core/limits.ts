@@ -281,14 +281,17 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	);
 }
 
+/** A lease waits this long for the database at most, after it has read the clock. */
+const mostWait: Micros = 10 * microsPerSecond;
+
 /** Returns the latest time at which the message may have been sent. `open`: it may still be sent. Null: it was not. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
 	// A worker sends nothing after the end of its lease.
 	if (hold.state === 'leased' && isSame)
 		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
-	// The clock may have been set back, so that a recorded attempt is in the future.
-	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now);
+	// An attempt is later than `now` if this lease waited for the database, or if the clock was set back since.
+	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now + mostWait);
 	const waits = hold.state === 'queued' || hold.state === 'deferred';
 	return waits && isSame ? null : now;
 }

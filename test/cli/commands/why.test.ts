@@ -192,11 +192,10 @@ describe('mailctl why', () => {
 	});
 
 	it('says that the queue is paused if a message is due', async () => {
-		const pause = (verb: string) => project.run(['engine', 'queue', verb, ...later]);
-		await pause('pause');
+		await project.run(['engine', 'queue', 'pause', ...later]);
 		await send('lee@example.com');
 		const { stdout, stderr } = await why('lee@example.com');
-		await pause('resume');
+		await project.run(['engine', 'queue', 'resume', ...later]);
 		expect([stdout, stderr]).toEqual([
 			expect.stringContaining('is due and waits for its first delivery.'),
 			`hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`,

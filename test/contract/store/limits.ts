@@ -53,6 +53,15 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
+		it('count a message from its end, even if the next lease began to wait for the database before', async () => {
+			await limit({ send_limit: '2/10s' });
+			await send(store, people('a.test', 4));
+			await settleSent(await lease(store), noon + 3 * second);
+			const got: number[] = [];
+			for (const at of [1, 12, 14]) got.push((await lease(store, { now: noon + at * second })).length);
+			expect(got).toEqual([0, 0, 2]);
+		});
+
 		it('count refused messages, but not unsent ones', async () => {
 			await limit({ send_limit: '2/1h' });
 			await send(store, people('a.test', 3));

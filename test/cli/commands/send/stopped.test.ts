@@ -74,10 +74,8 @@ it('a send shows the replies of a server that has finished before the release is
 		on: (phase, line) =>
 			phase === 'RCPT' && line.includes('b@') ? { answer: '550 5.1.1 No such user' } : undefined,
 	});
-	opened.push(faulty);
 	const project = await makeProject({ smtp: faulty.port });
 	const server = await startServer(project.db);
-	opened.push({ close: () => server.stop() });
 	const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
 		const answered = await ask(passing);
 		if (passing.path.endsWith('/release/'))
@@ -86,13 +84,11 @@ it('a send shows the replies of a server that has finished before the release is
 			);
 		return answered;
 	});
-	opened.push(proxy);
+	opened.push(faulty, { close: () => server.stop() }, proxy);
 	const file = await project.file('two.csv', 'email\na@example.com\nb@example.com\n');
-	const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--csv', file];
-	const { code, stderr } = await cli(
-		['--base-url', proxy.baseUrl, 'send', ...mail, '--yes', '--expect-count', '2'],
-		{ env: { MAILCTL_TOKEN: server.token }, columns: 100 },
-	);
+	const mail = `send --from news@example.com --subject S --text T --csv ${file} --yes --expect-count 2`;
+	const argv = ['--base-url', proxy.baseUrl, ...mail.split(' ')];
+	const { code, stderr } = await cli(argv, { env: { MAILCTL_TOKEN: server.token }, columns: 100 });
 	expect([code, stderr]).toEqual([9, expect.stringMatching(/^1 bounced: 550 5.1.1 No such user$/m)]);
 });
 
