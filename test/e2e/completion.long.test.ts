@@ -50,6 +50,7 @@ class Shell {
 			cwd: project.folder,
 			env: this.#env,
 		});
+		for (const pipe of this.#script.stdio) pipe?.on('error', () => {}); // a killed shell resets them
 		this.#script.stdio[3]?.on('data', (bytes) => void this.#hear(bytes));
 	}
 
