@@ -15,6 +15,7 @@ import type { Times } from '../render/times.js';
 import { fitSentences } from '../render/wrapping.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { walk } from '../verbs/listing.js';
+import { sayWhatHolds } from '../verbs/refusals.js';
 import { deletedText, detailLines } from './messages.js';
 import { findInAllLists } from './subscribers/walk.js';
 
@@ -229,8 +230,6 @@ function because(
 		return `${sourceText(source)} of ${day} marked the address as ${cause.mark}.`;
 	return cause.text(day, bounceText(messages));
 }
-
-import { sayWhatHolds } from '../verbs/refusals.js';
 
 function bounceText(messages: readonly PersonMessage[]): string {
 	for (const { reports = [], delivery_attempts, visits } of messages) {
