@@ -135,7 +135,7 @@ function unsubscribeFields(url: string): string {
 	return /^https:/i.test(url) ? `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n` : link;
 }
 
-/** Quoted-printable and base64 never contain `=_`. A 7bit part is constant, so check that it lacks the boundary. */
+/** Quoted-printable and base64 never contain `=_`. A 7bit part may, so choose another boundary then. */
 function absentBoundary(mark: string, parts: readonly Part[]): string {
 	for (let attempt = 0; ; attempt++) {
 		const boundary = `=_${mark}${attempt === 0 ? '' : `.${attempt}`}`;

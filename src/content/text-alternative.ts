@@ -89,7 +89,7 @@ function decoded(text: string): string {
 	}
 }
 
-/** Wrapping is cheap for all words of a smaller document. */
+/** In a shorter document, wrapping is cheap however long its words are. */
 const smallLength = 64 * 1024;
 const endlessLength = 1_000;
 

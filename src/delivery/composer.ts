@@ -61,7 +61,7 @@ type Composed =
 	| { kind: 'mail'; mail: Mail; sender: string; release?: LentMail['release'] }
 	| { kind: 'unsendable'; conversation: Conversation };
 
-/** A larger message is composed alone, which costs two writes. Few messages are that large. */
+/** A larger message is composed alone, so that a crash identifies it. This costs two writes to the store. */
 const largeBytes = 1024 * 1024;
 
 export class Composer {

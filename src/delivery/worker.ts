@@ -86,7 +86,7 @@ export function createWorker(options: WorkerOptions): Worker {
 export const runDefaults = {
 	connections: usualConnections,
 	leaseMs: 120_000,
-	// One second less than a supervisor waits, to record outcomes of cut conversations before the store closes.
+	// One second less than `close` has, so that outcomes of cut conversations are recorded before the store closes.
 	drainMs: 9_000,
 	sleep: sleepUntil,
 };

@@ -293,7 +293,7 @@ export interface Writes
 
 	/** Changes figures and suppressions in the same transaction. */
 	recordEvents(c: { events: readonly TrackedEvent[] }): Promise<void>;
-	/** Counts a report once per message: event, figures, state, suppressions and subscribers. */
+	/** Records a report once per message: updates its state and figures, the suppressions, and the subscribers. */
 	recordReport(c: ReturnedReport): Promise<ReportOutcome>;
 }
 

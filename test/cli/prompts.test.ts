@@ -188,7 +188,7 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
-	it('has an error with the first step if no record exists', async () => {
+	it('ends with the command that creates a record if there is none', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
 		expect(result.code).toBe(2);

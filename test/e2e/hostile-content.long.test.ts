@@ -187,7 +187,7 @@ describe.runIf(isBuilt)('a server with messages that grow by their values', () =
 			content: { subject: 'Hi #k#', text_body: 'x' },
 			says: 'the subject would have 10,003 characters with its values, and may have 998',
 		},
-	])('fails a message that $what by its recipient’s values, and sends the others', async ({
+	])('fails a message that $what because of its recipient’s values, and sends the others', async ({
 		content,
 		says,
 	}) => {

@@ -132,7 +132,7 @@ describe('a rejected header', () => {
 		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
 	});
 
-	it('has no column for a --map', () => {
+	it('has a --map with an unknown column, an unknown target, or a missing part', () => {
 		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
 			'unknown_map_source Town',
 			'bad_map x',

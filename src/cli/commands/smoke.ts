@@ -76,7 +76,7 @@ function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options
 		throw new UsageError('use --cleanup-only without --full, --only, --skip and --send-to');
 }
 
-/** Reading needs no consent. Before a change, a protected profile asks, and the question names the profile. */
+/** Before a change, a protected profile asks, and the question names the profile. */
 async function assertAllowedToChange(cx: CommandContext, options: Options): Promise<void> {
 	if (options.sendTo !== undefined) {
 		const { parseMailbox } = await import('../../api/address.js');

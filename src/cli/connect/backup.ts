@@ -55,12 +55,12 @@ export async function backUp({
 	}
 }
 
+const leftoverMs = 3_600_000;
+
 /**
  * Removes temporary files of killed backups and restores from the folder, and yields their names. Compares their times
  * with a new file's, by the clock of the disk. Skips locked and too new files, whose backup may be running.
  */
-const leftoverMs = 3_600_000;
-
 async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);
 	const folder = dirname(own);

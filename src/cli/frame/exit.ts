@@ -21,7 +21,7 @@ export { type ExitCode, exits };
 export const exitMeanings: Readonly<Record<ExitCode, string>> = {
 	0: 'success; also an empty list, a dry run without findings, a closed pipe',
 	1: 'a bug in mailctl',
-	2: 'wrong usage, invalid input, or missing consent',
+	2: 'wrong usage, invalid input, or missing confirmation',
 	3: 'not found',
 	4: 'authentication failed: no token, a wrong token, or a missing scope',
 	5: 'refused by the service (400, 409, 422 and most other 4xx)',

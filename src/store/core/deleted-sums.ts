@@ -5,7 +5,7 @@ import { bouncedGroups, bouncedRows, clickedRows, countedRows } from './figures/
 import type { StateCount } from './messages/messages.js';
 import type { Sql } from './sql.js';
 
-/** Counts the messages of campaigns, and those of send calls with a UUID that no campaign has. */
+/** A send call may name a campaign by a UUID that no campaign of this database has: `deleted_joined` counts its messages. */
 const sumsOfStates = [
 	{ table: 'deleted_states', campaign: 'g.id', where: 'g.id IS NOT NULL' },
 	{ table: 'deleted_joined', campaign: 's.campaign', where: 's.campaign IS NOT NULL AND g.id IS NULL' },

@@ -99,8 +99,8 @@ function ownerOf(owner: string): { id: string; host: string; pid: number } | nul
 }
 
 /**
- * True if a process has certainly ended: it ran in this place, and its PID is unused or has another start time. `id`:
- * `MARK/NAME`.
+ * True if a process has certainly ended: it ran on this boot and in this container, and its PID is unused or has another
+ * start time. `id` is `PLACE/START/NAME`.
  */
 export function isLost({ id, pid }: { id: string; pid: number }): boolean {
 	const [place, start] = id.split('/');

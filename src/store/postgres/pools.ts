@@ -107,15 +107,15 @@ async function takesWrites(client: PoolClient): Promise<boolean> {
 	}
 }
 
-/**
- * Finds connections whose other end vanished silently: a machine lost power, a proxy dropped them. A long statement is
- * silent too, so ask the server over another connection whether it runs.
- */
 interface SilenceOptions {
 	config: ClientConfig;
 	silenceMs: number;
 }
 
+/**
+ * Calls `onGone` if the server vanished silently: its machine lost power, or a proxy dropped the connection. A long
+ * statement is silent too, so this asks over another connection whether the statement still runs.
+ */
 export function watchSilence(
 	{ client, pipeline }: { client: PoolClient; pipeline: Pipeline },
 	{ config, silenceMs }: SilenceOptions,

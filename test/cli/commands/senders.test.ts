@@ -48,7 +48,7 @@ describe('mailctl senders', () => {
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 	});
 
-	it('removes only with consent, and ends with 3 for an unknown one', async () => {
+	it('removes only after confirmation, and ends with 3 for an unknown one', async () => {
 		expect(await project.run(['senders', 'remove', 'news@example.com'])).toEqual({
 			code: 2,
 			stdout: '',

@@ -107,7 +107,7 @@ describe('mailctl suppressions', () => {
 		});
 
 		it.each([
-			['next week', 'not an end'],
+			['next week', 'not a date or duration'],
 			['yesterday', 'past'],
 		])('prints the valid forms for %s', async (text, why) => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--expires', text]);
@@ -115,7 +115,7 @@ describe('mailctl suppressions', () => {
 				code: 2,
 				said: `error: --expires: "${text}" is ${why}`,
 			});
-			expect(stderr).toContain('hint: ends: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00');
+			expect(stderr).toContain('valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00');
 		});
 
 		it('continues after a rejected address, and ends with 9', async () => {

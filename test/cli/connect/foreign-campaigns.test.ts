@@ -282,7 +282,9 @@ describe('delivering', () => {
 		{ what: '500', reaction: { kind: 'refuse', status: 500 } as const },
 		{ what: '503 without Retry-After', reaction: { kind: 'refuse', status: 503 } as const },
 		{ what: 'an answer of another shape', reaction: { kind: 'refuse', status: 200, body: [] } as const },
-	])('$what makes its recipients uncertain; they are sent again only on request', async ({ reaction }) => {
+	])('$what leaves it uncertain who got the mail; those recipients get it again only on request', async ({
+		reaction,
+	}) => {
 		let isBroken = true;
 		const desk = await setUp({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? reaction : { kind: 'make' }),

@@ -56,7 +56,7 @@ describe('the settings', () => {
 		]);
 	});
 
-	it('cannot log in with a user but no password', async () => {
+	it('are a problem if they have a user but no password', async () => {
 		await set('smtp_url', 'smtp://news@mail.example.com');
 		expect(await found(project.db, 'settings.smtp')).toEqual([
 			{

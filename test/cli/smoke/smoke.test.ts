@@ -192,7 +192,7 @@ describe('smoke with a restricted profile', () => {
 			cli(['-p', 'prod', 'smoke', ...words], { env: { HOME: project.folder } });
 	};
 
-	it('reads a protected one without asking, and changes it only with consent', async () => {
+	it('reads a protected one without asking, and changes it only after confirmation', async () => {
 		const run = await home({ protected: true });
 		const codes = [];
 		for (const words of [

@@ -61,7 +61,7 @@ describe('a request that is too large', () => {
 		]);
 	});
 
-	it('can have any number of headers up to 16 KiB', async () => {
+	it('is accepted with any number of headers up to 16 KiB', async () => {
 		await start();
 		const wire = await open();
 		const many = Array.from({ length: 1_900 }, (_, at) => `x${at}:\r\n`).join('');

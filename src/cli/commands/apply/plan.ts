@@ -170,7 +170,7 @@ const secretNames = /^smtp_(?:password|url)$/;
 
 const mostNamed = 10;
 
-/** Asks for consent to deletions, or else to a change of a protected profile. */
+/** Asks to confirm deletions, or else a change of a protected profile. */
 export async function agree(cx: CommandContext, command: string, steps: readonly Step[]): Promise<void> {
 	const isDeletion = ({ change }: Step) => change.action === 'delete' && change.kind !== 'settings';
 	const deleted = steps.filter(isDeletion);

@@ -28,7 +28,7 @@ export const resume = command({
 	summary: 'resume a campaign that stopped',
 	description:
 		'Without a name it resumes the only unfinished campaign. Sent messages are not sent again. A campaign that was not ' +
-		'released yet needs the same consent as a send. Reads rows that are not staged yet from the same file, or from a ' +
+		'released yet must be confirmed like a send. Reads rows that are not staged yet from the same file, or from a ' +
 		'copy of it in --source. The rate stays, unless --rate is given.',
 	args: [{ ...campaignArg, optional: true }],
 	options: {

@@ -1,4 +1,4 @@
-/** Stages and checks an opened campaign, asks for consent, then releases and delivers it. */
+/** Stages and checks an opened campaign, asks for confirmation, then releases and delivers it. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { AcceptCounts, CampaignSession, CampaignStatus } from '../../../api/campaigns.js';

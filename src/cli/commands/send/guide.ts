@@ -198,7 +198,7 @@ async function decide(cx: CommandContext, given: SendOptions) {
 		if (step === 'send') break;
 		if (first !== null && (await test(cx, first, options))) done = 'only the test message was sent';
 	}
-	// A campaign asks for consent after staging.
+	// A campaign asks for confirmation after staging.
 	if (options.to.length > 0) await cx.confirm({ kind: 'mild', what: `send it${people}` });
 	return { options: leaves === '' ? given : { ...given, skipInvalid: true }, count };
 }

@@ -191,10 +191,10 @@ export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, r
 	const isYes = cx.globals.yes === true;
 	if (cx.canAsk || (isYes && expectCount !== undefined)) return;
 	const missing = [...(isYes ? [] : ['--yes']), ...(expectCount === undefined ? ['--expect-count N'] : [])];
-	throw new UsageError(`sending to ${recipients} needs consent`, { hint: `add ${missing.join(' ')}` });
+	throw new UsageError(`sending to ${recipients} must be confirmed`, { hint: `add ${missing.join(' ')}` });
 }
 
-/** Throws `UsageError` before anything is staged. A dry run needs no consent. `recipients`: their name in sentences. */
+/** Throws `UsageError` before anything is staged. A dry run needs no confirmation. `recipients`: their name in sentences. */
 async function beginCampaign(
 	cx: CommandContext,
 	options: SendOptions,

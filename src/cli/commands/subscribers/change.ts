@@ -206,7 +206,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	return command({
 		name,
 		summary: `${name} subscribers`,
-		...(is_active && { description: 'Activating a person who unsubscribed needs consent (--yes).' }),
+		...(is_active && { description: 'Activating a person who unsubscribed must be confirmed (--yes).' }),
 		args: [manyArg],
 		options: listOption,
 		columns: subscriberColumns,

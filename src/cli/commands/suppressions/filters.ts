@@ -86,12 +86,12 @@ const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * micros
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });
-	if (at === null) throw new UsageError(`--expires: "${text}" is not an end`, { hint: forms });
+	if (at === null) throw new UsageError(`--expires: "${text}" is not a date or duration`, { hint: forms });
 	if (at > now) return formatDateTime(at);
-	throw new UsageError(`--expires: "${text}" is past`, { hint: `${forms}; for good: leave --expires out` });
+	throw new UsageError(`--expires: "${text}" is past`, { hint: `${forms}; for good: omit --expires` });
 }
 
-const forms = 'ends: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
+const forms = 'valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
 /** Null if the text is not a valid end. A time without `Z` is in `zone`. */
 function endOf(text: string, around: { now: Micros; zone: string }): Micros | null {

@@ -42,7 +42,7 @@ export const suppressionImport = command({
 			default: defaultReason,
 			summary: 'set the reason of rows without one',
 		},
-		expires: { ...expiresOption, summary: 'set the end of rows that have none: 30d, 12h, 2030-01-31' },
+		expires: { ...expiresOption, summary: 'set the expiry of rows without one: 30d, 12h, 2030-01-31' },
 		...tableOptions,
 	},
 	writes: true,

@@ -174,7 +174,7 @@ describe('mailctl send --csv', () => {
 			['--yes', '--expect-count', '2', '--max-recipients', '1'],
 			'2 recipients are more than --max-recipients 1',
 		],
-		[['--yes'], 'sending to people.csv needs consent'],
+		[['--yes'], 'sending to people.csv must be confirmed'],
 		[['--yes', '--expect-count', '2', '--campaign', ''], '--campaign "" is not a name'],
 		[['--yes', '--expect-count', '2', '--campaign', 'a\nb'], '--campaign "a'],
 		[['--to', 'a@example.com'], 'use either --to or --csv, not both'],
@@ -258,7 +258,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it.each(['--csv', '--batch'])('names a missing file of %s before it asks for consent', async (flag) => {
+	it.each(['--csv', '--batch'])('names a missing file of %s before it asks', async (flag) => {
 		const content = flag === '--csv' ? ['--from', 'news@example.com', '--subject', 'x', '--text', 'x'] : [];
 		expect(await project.run(['send', flag, '/nowhere.csv', ...content])).toMatchObject({
 			code: 2,

@@ -134,7 +134,7 @@ describe('mailctl send --list', () => {
 		expect(await project.run(send(...words))).toEqual({
 			code: 2,
 			stdout: '',
-			stderr: `error: sending to list 1 "Readers" needs consent\nhint: add ${missing}\n`,
+			stderr: `error: sending to list 1 "Readers" must be confirmed\nhint: add ${missing}\n`,
 		});
 		expect(await messages()).toEqual([]);
 	});

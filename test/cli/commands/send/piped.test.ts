@@ -55,11 +55,11 @@ describe('rows through a pipe', () => {
 		expect([await jobs(), await readdir(temporary)]).toEqual([[], []]);
 	});
 
-	it('need consent and a mail server before they are read', async () => {
+	it('must be confirmed, and need a mail server, before they are read', async () => {
 		for (const words of [csv, batch]) {
 			const stdin = open('email,name\n');
 			const run = await project.run(words.slice(0, -3), { stdin });
-			expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('needs consent')]);
+			expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('must be confirmed')]);
 		}
 	});
 

@@ -92,11 +92,11 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(new Set(sentTo()).size).toBe(count);
 	});
 
-	it('need consent but no file once everything is staged', async () => {
+	it('must be confirmed, but need no file, once everything is staged', async () => {
 		await breakOffBeforeRelease();
 		await rm(people);
 		const asked = await project.run(['campaigns', 'resume', 'november']);
-		expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('needs consent')]);
+		expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('must be confirmed')]);
 		expect(sink.received).toHaveLength(0);
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
 	});
