@@ -11,7 +11,7 @@ import { contentSha256 } from '../../src/content/hash.js';
 import { decodeKey, generateKey } from '../../src/delivery/dkim/keys.js';
 import { signMessage } from '../../src/delivery/dkim/sign.js';
 import { readHere } from '../support/read-here.js';
-import { hasPython, type MimeNode, pythonReads } from './python-witness.js';
+import { hasPython, type MimeNode, pythonReads } from './python-reader.js';
 import { content, envelope, recipient } from './support.js';
 
 const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');

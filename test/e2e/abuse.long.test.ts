@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { witness } from '../support/bystander.js';
+import { observe } from '../support/bystander.js';
 import { memoryOf } from '../support/memory.js';
 import { type Serving, startServing } from '../support/serving.js';
 
@@ -60,7 +60,7 @@ async function peakDuring<T>(work: Promise<T>): Promise<{ result: T; peakMb: num
 async function attack(carryOut: (enough: AbortSignal) => Promise<unknown>): Promise<void> {
 	for (let at = 0; at < 30; at++) await serving.fetch('/sub/lists/').then((answer) => answer.text());
 	const before = memoryOf(serving.process.pid).residentMb;
-	const { result, peakMb } = await peakDuring(witness({ attacked: serving, calm }, carryOut));
+	const { result, peakMb } = await peakDuring(observe({ attacked: serving, calm }, carryOut));
 	expect(Object.keys(result.statuses)).toEqual(['200']);
 	expect(result.p99).toBeLessThan(result.patience);
 	expect(peakMb - before).toBeLessThan(200);

@@ -1,9 +1,9 @@
 import { it } from 'vitest';
-import { witnessMissing } from '../support/drf.js';
+import { djangoMissing } from '../support/drf.js';
 import { expectGolden } from '../support/golden/record.js';
 import { recordWay } from '../support/golden/ways.js';
 
-const missing = await witnessMissing();
+const missing = await djangoMissing();
 
 it.skipIf(missing !== null)(
 	'every call on a Django REST framework service prints the recorded output',

@@ -1,7 +1,7 @@
 // Content that could stop a server: it keeps answering other clients, refuses impossible mails and sends the rest.
 import PostalMime from 'postal-mime';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { witness } from '../support/bystander.js';
+import { observe } from '../support/bystander.js';
 import { isBuilt } from '../support/cli.js';
 import { eventually } from '../support/eventually.js';
 import { memoryOf } from '../support/memory.js';
@@ -96,7 +96,7 @@ async function finalState(serving: Serving, id: string): Promise<string> {
 describe.runIf(isBuilt)('a server that receives two mebibytes of HTML', () => {
 	it('rejects deep nesting and too many variables, in messages and templates', async () => {
 		const { serving } = await serve();
-		const seen = await witness({ attacked: serving, calm }, async () => {
+		const seen = await observe({ attacked: serving, calm }, async () => {
 			for (const [, html, message] of refused) {
 				const no = { status: 400, body: { html_body: [message] } };
 				expect(await post(serving, '/message/send/', { ...send, html_body: html })).toEqual(no);
@@ -109,7 +109,7 @@ describe.runIf(isBuilt)('a server that receives two mebibytes of HTML', () => {
 
 	it.each(taken)('of %s delays no other client, and sends the mail', async (what, html) => {
 		const { serving, sink } = await serve();
-		const seen = await witness({ attacked: serving, calm }, async () => {
+		const seen = await observe({ attacked: serving, calm }, async () => {
 			const id = await sent(serving, { subject: '#view_url#', html_body: html });
 			const raw = await rawOf(serving, id);
 			// Parsing the whole mail takes seconds, and would block the clients in this process.
@@ -134,7 +134,7 @@ describe.runIf(isBuilt)('a server with messages that grow by their values', () =
 	it('rejects a message over 16 MiB with its values, and a subject over 998 characters', async () => {
 		const { serving } = await serve();
 		const before = memoryOf(serving.process.pid).residentMb;
-		const seen = await witness({ attacked: serving, calm }, async () => {
+		const seen = await observe({ attacked: serving, calm }, async () => {
 			const k = 'x'.repeat(1_000_000);
 			const large = await post(serving, '/message/send/', {
 				...send,

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cli, isBuilt, makeHome } from '../support/cli.js';
-import { startWitness, type Witness, witnessMissing } from '../support/drf.js';
+import { type DjangoService, djangoMissing, startDjango } from '../support/drf.js';
 import { asked, timeLimit } from '../support/fault-points.js';
 import {
 	expectedPeople,
@@ -18,25 +18,25 @@ import {
 } from '../support/import-file.js';
 import { startKillingProxy } from '../support/killing-proxy.js';
 
-const missing = await witnessMissing();
+const missing = await djangoMissing();
 const rows = asked('MAILCTL_KILL_ROWS', 600);
 const kills = asked('MAILCTL_KILLS', 3);
 
 describe.skipIf(!isBuilt || missing !== null)(
-	`an import to a Django service (${missing ?? 'witness'})`,
+	`an import to a Django service (${missing ?? 'django'})`,
 	() => {
 		it(
 			'stores each person once through kills, throttling and lost answers',
 			async () => {
 				const home = await makeHome();
 				const path = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');
-				const witness = await startWitness({ pageSize: 1_000, maxPageSize: 1_000, busy: 3 });
-				onTestFinished(witness.stop);
-				const proxy = await startKillingProxy(witness.baseUrl);
+				const django = await startDjango({ pageSize: 1_000, maxPageSize: 1_000, busy: 3 });
+				onTestFinished(django.stop);
+				const proxy = await startKillingProxy(django.baseUrl);
 				onTestFinished(proxy.close);
-				const env = { HOME: home, MAILCTL_TOKEN: witness.token };
-				const direct = ['--base-url', witness.baseUrl];
-				await createList(witness);
+				const env = { HOME: home, MAILCTL_TOKEN: django.token };
+				const direct = ['--base-url', django.baseUrl];
+				await createList(django);
 				await writeStanding(`${path}.standing`, rows);
 				const standing = ['subscribers', 'import', `${path}.standing`, '-l', '1'];
 				const { code, stderr } = await cli([...direct, ...standing], { env });
@@ -50,7 +50,7 @@ describe.skipIf(!isBuilt || missing !== null)(
 				});
 				expect(killed).toBeGreaterThan(kills / 2);
 				await expectImported(path, rows, totals);
-				const people = await peopleOf(witness);
+				const people = await peopleOf(django);
 				expect(people.length).toBe(expectedPeople(rows));
 				expect(new Set(people.map(({ email }) => email)).size).toBe(people.length);
 				expect(
@@ -63,16 +63,16 @@ describe.skipIf(!isBuilt || missing !== null)(
 );
 
 /** Does not use mailctl, which reports after a busy answer that the list may have been created. */
-async function createList(witness: Witness): Promise<void> {
-	const headers = { 'X-Secure-Token': witness.token, 'Content-Type': 'application/json' };
+async function createList(django: DjangoService): Promise<void> {
+	const headers = { 'X-Secure-Token': django.token, 'Content-Type': 'application/json' };
 	const body = JSON.stringify({ name: 'Readers', email_reason: 'r' });
-	do await fetch(`${witness.baseUrl}/sub/lists/`, { method: 'POST', headers, body });
-	while ((await pageOf(witness, '/sub/lists/')).results.length === 0);
+	do await fetch(`${django.baseUrl}/sub/lists/`, { method: 'POST', headers, body });
+	while ((await pageOf(django, '/sub/lists/')).results.length === 0);
 }
 
 /** Does not use mailctl, and repeats the request after a busy answer. */
 async function pageOf<T>(
-	{ baseUrl, token }: Witness,
+	{ baseUrl, token }: DjangoService,
 	path: string,
 ): Promise<{ next: string | null; results: T[] }> {
 	let answer: Response;
@@ -81,11 +81,11 @@ async function pageOf<T>(
 	return (await answer.json()) as { next: string | null; results: T[] }; // a page of the service document
 }
 
-async function peopleOf(witness: Witness): Promise<{ email: string; name: string }[]> {
+async function peopleOf(django: DjangoService): Promise<{ email: string; name: string }[]> {
 	const people: { email: string; name: string }[] = [];
 	for (let page = 1; ; page += 1) {
 		const path = `/sub/lists/1/subscribers/?page_size=1000&page=${page}`;
-		const body = await pageOf<(typeof people)[number]>(witness, path);
+		const body = await pageOf<(typeof people)[number]>(django, path);
 		people.push(...body.results);
 		if (body.next === null) return people;
 	}

@@ -4,28 +4,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli } from '../support/cli.js';
-import { startWitness, type Witness, witnessMissing } from '../support/drf.js';
+import { type DjangoService, djangoMissing, startDjango } from '../support/drf.js';
 
-const missing = await witnessMissing();
+const missing = await djangoMissing();
 
 describe.skipIf(missing !== null)(
 	`on a case-sensitive service${missing === null ? '' : ` (${missing})`}`,
 	() => {
-		let witness: Witness;
+		let django: DjangoService;
 		let home: string;
 		beforeAll(async () => {
-			witness = await startWitness();
+			django = await startDjango();
 			home = await mkdtemp(join(tmpdir(), 'mailctl-case-'));
 			await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
 			const rows = Array.from({ length: 35 }, (_, at) => `P${at}@Example.com,P${at}`);
 			await writeFile(join(home, 'people.csv'), `email,name\n${rows.join('\n')}\n`);
 			await call('subscribers', 'import', join(home, 'people.csv'), '-l', '1');
 		});
-		afterAll(() => witness?.stop());
+		afterAll(() => django?.stop());
 
 		const call = (...words: string[]) =>
-			cli(['--base-url', witness.baseUrl, '--no-input', ...words], {
-				env: { HOME: home, MAILCTL_TOKEN: witness.token },
+			cli(['--base-url', django.baseUrl, '--no-input', ...words], {
+				env: { HOME: home, MAILCTL_TOKEN: django.token },
 			});
 		const json = async (...words: string[]): Promise<unknown> => {
 			const { code, stdout, stderr } = await call(...words, '-o', 'json');

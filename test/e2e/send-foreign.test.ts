@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type MailService, type MailServiceOptions, startMailService } from '../support/campaigns-service.js';
 import { type CliResult, cli } from '../support/cli.js';
-import { startWitness, witnessMissing } from '../support/drf.js';
+import { djangoMissing, startDjango } from '../support/drf.js';
 
-const missing = await witnessMissing();
+const missing = await djangoMissing();
 
 const endings: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -142,13 +142,13 @@ describe('send --csv on such a service', () => {
 
 describe.skipIf(missing !== null)('send to a service without mailctl’s extensions', () => {
 	it('creates one message for each row, however often it is throttled', async () => {
-		const witness = await startWitness({ flaky: true });
-		endings.push(witness.stop);
+		const django = await startDjango({ flaky: true });
+		endings.push(django.stop);
 		const call = (...words: string[]) =>
-			cli(['--base-url', witness.baseUrl, '--no-input', ...words], {
-				env: { HOME: home, MAILCTL_TOKEN: witness.token },
+			cli(['--base-url', django.baseUrl, '--no-input', ...words], {
+				env: { HOME: home, MAILCTL_TOKEN: django.token },
 			});
-		const words = ['send', '--from', witness.sender, '--subject', 'Hi #name#', '--text', 'Hello'];
+		const words = ['send', '--from', django.sender, '--subject', 'Hi #name#', '--text', 'Hello'];
 		const job = ['--csv', await table(12), '-y', '--expect-count', '12', '-o', 'json'];
 		const { code, stdout, stderr } = await call(...words, ...job);
 		expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });

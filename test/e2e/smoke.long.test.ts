@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Interrupted } from '../../src/cli/frame/errors.js';
 import { type CliOptions, type CliResult, cli, startProgram } from '../support/cli.js';
-import { startWitness, witnessMissing } from '../support/drf.js';
+import { djangoMissing, startDjango } from '../support/drf.js';
 import { makeProject, type Project } from '../support/project.js';
 import { type RunningServer, startServer } from '../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../support/smtp-sink.js';
@@ -121,13 +121,13 @@ describe('smoke with a limited token', () => {
 	});
 });
 
-describe.skipIf((await witnessMissing()) !== null)('smoke on an independent service', () => {
+describe.skipIf((await djangoMissing()) !== null)('smoke on an independent service', () => {
 	it('passes under load without challenges, and lists deviations', async () => {
-		const witness = await startWitness({ flaky: true, retryAfter: 0, noChallenge: true });
-		const env = { MAILCTL_TOKEN: witness.token };
-		const words = ['--full', '--send-to', 'sink@example.com', '--from', witness.sender, '-o', 'json'];
-		const { code, stdout } = await smoke(witness.baseUrl, words, { env });
-		await witness.stop();
+		const django = await startDjango({ flaky: true, retryAfter: 0, noChallenge: true });
+		const env = { MAILCTL_TOKEN: django.token };
+		const words = ['--full', '--send-to', 'sink@example.com', '--from', django.sender, '-o', 'json'];
+		const { code, stdout } = await smoke(django.baseUrl, words, { env });
+		await django.stop();
 		const report: Report = JSON.parse(stdout);
 		expect({ code, counts: report.counts }).toMatchObject({ code: 0, counts: { failed: 0, leftovers: 0 } });
 		expect([...new Set(report.deviations.map(({ check }) => check))]).toEqual([

@@ -7,7 +7,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { memoryOf } from './memory.js';
 import type { Serving } from './serving.js';
 
-interface Witnessed {
+interface Observed {
 	statuses: Record<string, number>;
 	p99: number;
 	patience: number;
@@ -17,10 +17,10 @@ interface Witnessed {
 const enoughAnswers = 50;
 const longestMs = 60_000;
 
-export async function witness(
+export async function observe(
 	{ attacked, calm }: { attacked: Serving; calm: Serving },
 	attack: (enough: AbortSignal) => Promise<unknown>,
-): Promise<Witnessed> {
+): Promise<Observed> {
 	const enough = new AbortController();
 	setMaxListeners(0, enough.signal);
 	const isOver = { yet: false };
@@ -49,7 +49,7 @@ async function ask(
 	serving: Serving,
 	isOver: { readonly yet: boolean },
 	onAnswer: (answers: number) => void = () => {},
-): Promise<Pick<Witnessed, 'statuses' | 'p99'>> {
+): Promise<Pick<Observed, 'statuses' | 'p99'>> {
 	const took: number[] = [];
 	const statuses: Record<string, number> = {};
 	while (!isOver.yet) {

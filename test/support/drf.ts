@@ -12,14 +12,14 @@ import { promisify } from 'node:util';
 const python = '/usr/bin/python3';
 const service = fileURLToPath(new URL('drf/service.py', import.meta.url));
 
-export interface Witness {
+export interface DjangoService {
 	baseUrl: string;
 	token: string;
 	sender: string;
 	stop(): Promise<void>;
 }
 
-export interface WitnessOptions {
+export interface DjangoOptions {
 	pageSize?: number;
 	maxPageSize?: number;
 	flaky?: boolean;
@@ -29,16 +29,16 @@ export interface WitnessOptions {
 	now?: string;
 }
 
-export async function witnessMissing(): Promise<string | null> {
+export async function djangoMissing(): Promise<string | null> {
 	try {
 		await promisify(execFile)(python, ['-c', 'import rest_framework, django_filters']);
 		return null;
 	} catch {
-		return `the Django witness needs ${python} with python3-djangorestframework and python3-django-filters`;
+		return `the Django service needs ${python} with python3-djangorestframework and python3-django-filters`;
 	}
 }
 
-export async function startWitness(options: WitnessOptions = {}): Promise<Witness> {
+export async function startDjango(options: DjangoOptions = {}): Promise<DjangoService> {
 	const child = spawn(python, ['-B', service, ...argumentsOf(options)], { stdio: ['pipe', 'pipe', 'pipe'] });
 	let complaints = '';
 	child.stderr.on('data', (chunk: Buffer) => {
@@ -48,10 +48,10 @@ export async function startWitness(options: WitnessOptions = {}): Promise<Witnes
 		const { port, token, sender } = parseGreeting(line);
 		return { baseUrl: `http://127.0.0.1:${port}`, token, sender, stop: () => stop(child) };
 	}
-	throw new Error(`the Django witness did not start: ${complaints}`);
+	throw new Error(`the Django service did not start: ${complaints}`);
 }
 
-function argumentsOf(options: WitnessOptions): string[] {
+function argumentsOf(options: DjangoOptions): string[] {
 	return [
 		...(options.pageSize === undefined ? [] : ['--page-size', String(options.pageSize)]),
 		...(options.maxPageSize === undefined ? [] : ['--max-page-size', String(options.maxPageSize)]),
@@ -65,10 +65,10 @@ function argumentsOf(options: WitnessOptions): string[] {
 
 function parseGreeting(line: string): { port: number; token: string; sender: string } {
 	const greeting: unknown = JSON.parse(line);
-	if (typeof greeting !== 'object' || greeting === null) throw new Error(`the Django witness said: ${line}`);
+	if (typeof greeting !== 'object' || greeting === null) throw new Error(`the Django service said: ${line}`);
 	const { port, token, sender } = greeting as Record<string, unknown>; // checked on the next line
 	if (typeof port !== 'number' || typeof token !== 'string' || typeof sender !== 'string')
-		throw new Error(`the Django witness said: ${line}`);
+		throw new Error(`the Django service said: ${line}`);
 	return { port, token, sender };
 }
 

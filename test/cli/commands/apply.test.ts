@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cli } from '../../support/cli.js';
-import { startWitness, witnessMissing } from '../../support/drf.js';
+import { djangoMissing, startDjango } from '../../support/drf.js';
 import { eventually } from '../../support/eventually.js';
 import { makeProject } from '../../support/project.js';
 import { startServer } from '../../support/running-server.js';
 
-const noWitness = await witnessMissing();
+const noDjango = await djangoMissing();
 
 const plain = `lists:
   - name: Monthly news
@@ -90,14 +90,14 @@ describe('apply and diff', () => {
 		expect(await call(['apply', '-f', file])).toMatchObject({ code: 2 });
 	});
 
-	it.skipIf(noWitness !== null)(
+	it.skipIf(noDjango !== null)(
 		'create what a file describes on another service, without templates',
 		async () => {
 			const { write } = await place();
-			const witness = await startWitness();
-			onTestFinished(() => witness.stop());
+			const django = await startDjango();
+			onTestFinished(() => django.stop());
 			const call: Call = (words) =>
-				cli(['--base-url', witness.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: witness.token } });
+				cli(['--base-url', django.baseUrl, ...words], { env: { ...env, MAILCTL_TOKEN: django.token } });
 			const file = await write(ours + plain);
 			const { code, stderr } = await call(['apply', '-f', file]);
 			expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('templates') });

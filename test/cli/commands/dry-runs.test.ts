@@ -15,7 +15,7 @@ let project: Project;
 const known = { MESSAGE: '', CANCELED: '', TEMPLATE: '' };
 
 /** Stays open to see commits, and to keep SQLite from checkpointing the log when a command closes. */
-let witness: Database.Database;
+let reader: Database.Database;
 
 beforeAll(async () => {
 	project = await makeProject({ smtp: 9 });
@@ -69,10 +69,10 @@ beforeAll(async () => {
 		MESSAGE: idOf('late@example.com'),
 		CANCELED: idOf('canceled@example.com'),
 	});
-	witness = new Database(project.db, { readonly: true });
-	witness.prepare('SELECT count(*) FROM lists').get();
+	reader = new Database(project.db, { readonly: true });
+	reader.prepare('SELECT count(*) FROM lists').get();
 }, 120_000);
-afterAll(() => void witness.close());
+afterAll(() => void reader.close());
 
 const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 
@@ -217,7 +217,7 @@ function everything(folder = project.folder): Record<string, string> {
 	return found;
 }
 
-const version = () => witness.pragma('data_version', { simple: true });
+const version = () => reader.pragma('data_version', { simple: true });
 
 /** Replaces placeholders in expected values by ids and paths that are known only after the setup. */
 function filled<T>(value: T): T {

@@ -42,7 +42,7 @@ let isClean = false;
 async function perform({ request }: Recorded): Promise<Answer> {
 	const { 'X-Secure-Token': token = null, ...headers } = request.headers;
 	return ask(deployment, request.method, request.path, {
-		token: token === 'witness-token' ? tokens.admin : token,
+		token: token === 'django-token' ? tokens.admin : token,
 		headers,
 		...('body' in request && { body: request.body }),
 		...(request.raw !== undefined && { raw: request.raw }),

@@ -1,5 +1,5 @@
 """The requests that record.py sends to the Django service, and why answers of mailctl differ on purpose."""
-TOKEN_VALUE = "witness-token"
+TOKEN_VALUE = "django-token"
 TOKEN = {"X-Secure-Token": TOKEN_VALUE}
 LIST = {"name": "News", "email_reason": "You signed up"}
 PERSON = {"email": "new@example.com"}
@@ -13,29 +13,29 @@ LIST_1, PERSON_1, FIELD_1, HOOK_1, SENDER_1 = (path + "1/" for path in (LISTS, P
 WRONG = {"null": None, "list": ["x"], "object": {"a": 1}, "integer": 7, "float": 1.5, "true": True, "blank": "", "spaces": "  "}
 NUL = "a\0b"
 
-TRIM = "our engine keeps this text as it is written (passwords, bodies, headers, context, meta are not trimmed)"
-UNIQUE = "our engine names the field: Subscriber with this email already exists in this list."
-OWN_TEXT = "the framework has no text for this; the witness words it differently on purpose"
-JSON_404 = "our engine answers JSON for unknown routes"
-PUT_KEEPS = "PUT without an optional field keeps its value here; on our engine it returns to the default"
-SLASH = "our engine serves the path without its slash"
-FOLD = "our engine compares addresses without case"
-OVERFLOW = "a crash of the witness; our engine refuses or does not find"
-NAME_OF_VARIABLE = "our engine wants ^[A-Za-z_][A-Za-z0-9_]{0,63}$ and reserves some names"
-PROBED = "our engine has no OPTIONS"
-META_VALUES = "our engine takes strings, numbers, booleans and null as values of meta"
-HTTP_ONLY = "our engine takes http and https only"
-RUN_HEAD = "our engine refuses HEAD: it would send a notification"
-REPORT_RANGE = "our engine refuses a reversed range and more than 366 days"
-NO_BODY = "our engine may word this as a parse error"
-FLOAT_TEXT = "JSON in JavaScript cannot tell 5.0 from 5"
-DISPLAY = "our engine takes a display name in from"
+TRIM = "mailctl keeps this text as it is written (it trims no passwords, bodies, headers, context or meta)"
+UNIQUE = "mailctl names the field: Subscriber with this email already exists in this list."
+OWN_TEXT = "the framework has no text for this, and the Django service words it differently on purpose"
+JSON_404 = "mailctl answers unknown routes with JSON"
+PUT_KEEPS = "a PUT without an optional field keeps its value in Django; mailctl resets it to the default"
+SLASH = "mailctl serves the path without its slash"
+FOLD = "mailctl compares addresses without regard to case"
+OVERFLOW = "the Django service crashes; mailctl refuses the value or does not find it"
+NAME_OF_VARIABLE = "mailctl requires ^[A-Za-z_][A-Za-z0-9_]{0,63}$ and reserves some names"
+PROBED = "mailctl does not support OPTIONS"
+META_VALUES = "mailctl accepts strings, numbers, booleans and null as values of meta"
+HTTP_ONLY = "mailctl accepts only http and https"
+RUN_HEAD = "mailctl refuses HEAD, because run_test sends a notification"
+REPORT_RANGE = "mailctl refuses a reversed range and more than 366 days"
+NO_BODY = "mailctl may call this a parse error"
+FLOAT_TEXT = "JavaScript cannot distinguish 5.0 from 5 in JSON"
+DISPLAY = "mailctl accepts a display name in from"
 
-UNIQUE_FIELD = "our engine says: This field must be unique."
-LOCATION = "the witness takes the field named url for its own address, and answers it as Location; our engine sends none"
-REPR = "the witness prints the value as Python does"
-DIGITS = "the witness reads whatever Python reads as an integer; our engine takes decimal digits"
-BAD_PORT = "our engine takes ports up to 65535"
+UNIQUE_FIELD = "mailctl answers: This field must be unique."
+LOCATION = "Django treats the field named url as the URL of the record and answers it as Location; mailctl sends no Location"
+REPR = "the Django service prints the value as Python does"
+DIGITS = "Django accepts whatever Python parses as an integer; mailctl accepts decimal digits"
+BAD_PORT = "mailctl accepts ports up to 65535"
 
 cases = []
 
@@ -251,7 +251,7 @@ def sending():
         odd |= {"value list": {"X-A": ["x"]}, "value object": {"X-A": {}}, "value integer": {"X-A": 5}, "value true": {"X-A": True}}
         odd |= {"two wrong values": {"X-A": None, "X-B": "ok", "X-C": []}}
         ask_each("send", "POST", SEND, LETTER, name, odd)
-        ask_each("send", "POST", SEND, LETTER, name, {"value blank": {"X-A": ""}}, differs="our engine takes empty values")
+        ask_each("send", "POST", SEND, LETTER, name, {"value blank": {"X-A": ""}}, differs="mailctl accepts empty values")
         ask_each("send", "POST", SEND, LETTER, name, {"value with NUL": {"X-A": NUL}})
     for name in ("subject", "text_body", "html_body", "tag"):
         ask_each("send", "POST", SEND, LETTER, name, wrong("null", "blank", "list", "object", "integer", "true") | {"with NUL": NUL})

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-os.environ["WITNESS"] = "--page-size 100 --max-page-size 1000"
+os.environ["DJANGO_OPTIONS"] = "--page-size 100 --max-page-size 1000"
 import cases  # noqa: E402
 import service  # noqa: E402
 import wire_cases  # noqa: E402
@@ -20,7 +20,7 @@ from django.test import Client  # noqa: E402
 SHOWN = ["Allow", "Content-Type", "Location", "Retry-After", "WWW-Authenticate"]
 
 
-def send_to_witness(client, request):
+def send_to_django(client, request):
     headers = {"HTTP_" + k.upper().replace("-", "_"): v for k, v in request["headers"].items() if k != "Content-Type"}
     body = request["raw"] if "raw" in request else json.dumps(request["body"]) if "body" in request else ""
     kind = request["headers"].get("Content-Type", "")
@@ -40,7 +40,7 @@ def decode(response):
 
 
 def record(client, case):
-    response = send_to_witness(client, case["request"])
+    response = send_to_django(client, case["request"])
     headers = {name: response.headers[name] for name in SHOWN if name in response.headers}
     answer = {"status": response.status_code, "headers": headers, "body": decode(response)}
     if case["request"]["path"] == cases.HOOKS and "Location" in headers:

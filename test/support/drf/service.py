@@ -25,23 +25,23 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, default=0)
 parser.add_argument("--page-size", type=int, default=10)
 parser.add_argument("--max-page-size", type=int, default=0, help="0: page_size is ignored, the framework's default")
-parser.add_argument("--token", default="witness-token")
+parser.add_argument("--token", default="django-token")
 parser.add_argument("--sender", default="news@example.com", help="the only sender address of the project")
 parser.add_argument("--flaky", action="store_true", help="now and then 503 or 429, both with Retry-After")
 parser.add_argument("--retry-after", type=int, default=1, help="seconds that --flaky asks to wait")
 parser.add_argument("--busy", type=float, default=0, help="so many percent of requests, at random: 429, or 503 before or after the work")
 parser.add_argument("--no-challenge", action="store_true", help="403 in place of 401: no authenticate_header")
 parser.add_argument("--now", type=int, help="a clock that stands still, in seconds since 1970")
-options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else os.environ.get("WITNESS", "").split())
+options = parser.parse_args(sys.argv[1:] if __name__ == "__main__" else os.environ.get("DJANGO_OPTIONS", "").split())
 
 # The file is its own Django app, whether it is run or imported.
 sys.modules.setdefault("service", sys.modules[__name__])
-folder = tempfile.TemporaryDirectory(prefix="drf-witness-")
+folder = tempfile.TemporaryDirectory(prefix="drf-")
 settings.configure(
-    SECRET_KEY="witness",
+    SECRET_KEY="not secret",
     ALLOWED_HOSTS=["*"],
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.path.join(folder.name, "witness.db")}},
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": os.path.join(folder.name, "service.db")}},
     INSTALLED_APPS=["rest_framework", "django_filters", "service"],
     MIDDLEWARE=["service.Flaky", "django.middleware.common.CommonMiddleware"],
     ROOT_URLCONF="service",

@@ -82,7 +82,7 @@ def routes():
     ask("broken JSON for an unknown id", "PATCH", LISTS + "99/", raw="{")
     ask("unsupported type for an unknown id", "PATCH", LISTS + "99/", raw="x", headers={"Content-Type": "text/plain"})
     ask("unknown route", "GET", "/nope/", differs=JSON_404)
-    ask("unknown route: root", "GET", "/", differs="our engine names itself there")
+    ask("unknown route: root", "GET", "/", differs="mailctl describes itself there")
     ask("unknown route: without token", "GET", "/nope/", token=False, differs=JSON_404)
     ask("no trailing slash: GET", "GET", "/sub/lists", differs=SLASH)
     ask("no trailing slash: GET with a query", "GET", "/sub/lists?page=1", differs=SLASH)
@@ -91,7 +91,7 @@ def routes():
     ask("two slashes", "GET", "/sub//lists/", differs=JSON_404)
     for name, token in {"none": None, "wrong": "x", "blank": "", "wrong case": TOKEN_VALUE.upper(), "padded": f" {TOKEN_VALUE} "}.items():
         headers = {} if token is None else {"X-Secure-Token": token}
-        why = "our client and server strip nothing; HTTP itself trims headers" if name == "padded" else None
+        why = "mailctl strips nothing; HTTP itself trims headers" if name == "padded" else None
         ask(f"token {name}", "GET", LISTS, token=False, headers=headers, differs=why)
     ask("token none: unknown id", "GET", LISTS + "99/", token=False)
     ask("token none: wrong body", "POST", LISTS, raw="{", token=False)

@@ -1,7 +1,7 @@
 /** Three ways to run the same commands: on a local database, on a mailctl server, and on another service. */
 import { chmod, cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startWitness } from '../drf.js';
+import { startDjango } from '../drf.js';
 import { serveDatabase } from '../serving.js';
 import type { SmtpSink } from '../smtp-sink.js';
 import { startFarEnds } from './far-ends.js';
@@ -132,7 +132,7 @@ const openers: Readonly<Record<WayName, (smtp: string) => Promise<Target>>> = {
 		};
 	},
 	foreign: async () => {
-		const { baseUrl, token, stop } = await startWitness({ now: moment });
+		const { baseUrl, token, stop } = await startDjango({ now: moment });
 		return {
 			...here,
 			words: ['--base-url', baseUrl],

@@ -11,7 +11,7 @@ const set = (project: Project, name: string, value: string) =>
 	project.run(['engine', 'settings', 'set', name, value]);
 
 /** Notes when each message is spoken of. */
-async function startWitness() {
+async function startCountingSink() {
 	const times: { at: number; domain: string }[] = [];
 	const sink = await startSmtpSink({
 		onRcptTo: ({ address }, _session, callback) => {
@@ -26,7 +26,7 @@ async function startWitness() {
 
 describe('limits on sending', () => {
 	it('delay a draining worker, which sends everything', async () => {
-		const { sink, mostIn } = await startWitness();
+		const { sink, mostIn } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		expect(await set(project, 'recipient_domain_limits', 'example.net=2/1s')).toMatchObject({ code: 0 });
 		await project.json([...message, ...to('example.net', 5)]);
@@ -36,7 +36,7 @@ describe('limits on sending', () => {
 	});
 
 	it('of one domain do not delay others', async () => {
-		const { sink, times } = await startWitness();
+		const { sink, times } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'recipient_domain_limits', 'slow.test=1/1s');
 		await project.json([...message, ...to('slow.test', 3), ...to('fast.test', 4)]);
@@ -46,7 +46,7 @@ describe('limits on sending', () => {
 	});
 
 	it('are reported with the time of the next message', async () => {
-		const { sink } = await startWitness();
+		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
 		await project.json([...message, ...to('example.org', 2)]);
@@ -65,7 +65,7 @@ describe('limits on sending', () => {
 	});
 
 	it('are reported above the progress line on a terminal', async () => {
-		const { sink } = await startWitness();
+		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
 		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '5s'];
@@ -77,7 +77,7 @@ describe('limits on sending', () => {
 	});
 
 	it('end a send whose --wait-timeout passes', async () => {
-		const { sink } = await startWitness();
+		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
 		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '5s'];
@@ -95,7 +95,7 @@ describe('limits on sending', () => {
 	});
 
 	it.each(['100/h', '7/m', '3599/h'])('of a campaign may be %s', async (rate) => {
-		const { sink } = await startWitness();
+		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
@@ -106,7 +106,7 @@ describe('limits on sending', () => {
 	});
 
 	it('apply exactly to two workers together', async () => {
-		const { sink, mostIn } = await startWitness();
+		const { sink, mostIn } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json([...message, ...to('example.org', 24)]);
 		const worker = () => project.json(['worker', '--drain', '--rate', '10/s']);

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, it } from 'vitest';
 import { type CliResult, cli } from '../../../../support/cli.js';
-import { startWitness, witnessMissing } from '../../../../support/drf.js';
+import { djangoMissing, startDjango } from '../../../../support/drf.js';
 import { errorOf, makeProject, type Project } from '../../../../support/project.js';
 import { startServer } from '../../../../support/running-server.js';
 
@@ -152,7 +152,7 @@ it('an export of mailctl can be imported with all its columns', async () => {
 	expect(await project.json(listing)).toEqual(before);
 });
 
-const missing = await witnessMissing();
+const missing = await djangoMissing();
 
 it.each([
 	['a mailctl server', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNSUBSCRIBED']],
@@ -160,7 +160,7 @@ it.each([
 ])('states become the same subscribers on %s', async (where, expected) => {
 	const isOurs = where === 'a mailctl server';
 	if (!isOurs && missing !== null) return;
-	const server = await (isOurs ? startServer(project.db) : startWitness());
+	const server = await (isOurs ? startServer(project.db) : startDjango());
 	const env = { MAILCTL_TOKEN: server.token, HOME: project.folder };
 	const run = (argv: readonly string[]): Promise<CliResult> =>
 		cli(['--base-url', server.baseUrl, ...argv], { env });

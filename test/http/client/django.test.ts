@@ -5,33 +5,33 @@ import { iterate, take } from '../../../src/api/pages.js';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';
 import { type ClientWishes, clientOptions, failure } from '../../support/client.js';
-import { startWitness, type Witness, type WitnessOptions, witnessMissing } from '../../support/drf.js';
+import { type DjangoOptions, type DjangoService, djangoMissing, startDjango } from '../../support/drf.js';
 
-const missing = await witnessMissing();
+const missing = await djangoMissing();
 if (missing !== null) describe.skip(missing, () => it('the framework is missing', () => {}));
 
 interface Deployment {
-	witness: Witness;
+	django: DjangoService;
 	client: Client;
 	another(wishes: Partial<ClientWishes>): Client;
 	stop(): Promise<void>;
 }
 
-async function deploy(options: WitnessOptions, wishes: Partial<ClientWishes> = {}): Promise<Deployment> {
-	const witness = await startWitness(options);
+async function deploy(options: DjangoOptions, wishes: Partial<ClientWishes> = {}): Promise<Deployment> {
+	const django = await startDjango(options);
 	const clients: Client[] = [];
 	const another = (more: Partial<ClientWishes>) => {
 		const made = createClient(
-			clientOptions({ baseUrl: witness.baseUrl, token: witness.token, ...wishes, ...more }),
+			clientOptions({ baseUrl: django.baseUrl, token: django.token, ...wishes, ...more }),
 		);
 		clients.push(made);
 		return made;
 	};
 	const stop = async () => {
 		for (const client of clients) await client.close();
-		await witness.stop();
+		await django.stop();
 	};
-	return { witness, client: another({}), another, stop };
+	return { django, client: another({}), another, stop };
 }
 
 describe.skipIf(missing !== null)('the client on a Django service', () => {
