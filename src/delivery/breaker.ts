@@ -1,9 +1,10 @@
 /** Stops a run while a person has paused the queue or the mail server has a fault. The store tells all processes. */
+
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
-import type { Queue, QueuePause } from '../store/queue.js';
-import type { Reads } from '../store/store.js';
+import type { Queue, Reads } from '../store/operations.js';
+import type { QueuePause } from '../store/queue.js';
 
 /** `held`: until somebody resumes the queue. `elsewhere`: another worker met a fault; the next try is in `ms`. */
 export type Stop = { kind: 'held'; reason: string } | { kind: 'elsewhere'; reason: string; ms: number };

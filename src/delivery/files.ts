@@ -1,7 +1,7 @@
 import type { Attachment } from '../api/attachments.js';
 import { encodeFile } from '../content/attachments.js';
 import { ByteCache } from '../content/cache.js';
-import type { Reads } from '../store/store.js';
+import type { Reads } from '../store/operations.js';
 
 export interface EncodedFiles {
 	get(files: readonly Attachment[]): Promise<ReadonlyMap<string, Buffer>>;

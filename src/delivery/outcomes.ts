@@ -1,5 +1,6 @@
 import type { Uuid } from '../api/records.js';
-import type { Queue, Settlement } from '../store/queue.js';
+import type { Queue } from '../store/operations.js';
+import type { Settlement } from '../store/queue.js';
 
 export interface OutcomeBatcher {
 	push(settlement: Settlement): void;

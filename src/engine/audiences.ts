@@ -5,7 +5,8 @@ import { type CheckedAudience, type CheckedTiming, campaignFields } from '../api
 import type { Uuid } from '../api/records.js';
 import { isCondition, parseCondition } from '../api/schema/conditions.js';
 import { opening, parseWindow } from '../api/schema/sending-times.js';
-import type { Reads, Store } from '../store/store.js';
+import type { Reads } from '../store/operations.js';
+import type { Store } from '../store/store.js';
 import { resolveContent } from './contents.js';
 import { checked, type EngineContext, found, refuse, seenBy } from './context.js';
 import { parseLocalTime } from './rules/local-time.js';

@@ -1,13 +1,7 @@
 import type {
 	AcceptCounts,
-	AudiencePart,
-	Campaign,
-	CampaignFilter,
-	CampaignResults,
 	CampaignSession,
 	CampaignSpec,
-	CampaignStatus,
-	LeftOutPerson,
 	ListAck,
 	RequestsSpec,
 	SameMail,
@@ -18,8 +12,7 @@ import type { FieldErrors } from '../api/errors.js';
 import type { SendRequest } from '../api/inputs.js';
 import type { CheckedAudience, CheckedTiming, Content, Envelope } from '../api/messages.js';
 import type { SendResult, Tracking, Uuid } from '../api/records.js';
-import type { Courier, RecipientRow, RefusedRow } from '../engine/rules/campaign-rows.js';
-import type { Means, PageOf, Seen, Slice } from './store.js';
+import type { Courier, RefusedRow } from '../engine/rules/campaign-rows.js';
 
 export interface OpenCampaign {
 	id: Uuid;
@@ -87,66 +80,11 @@ export type RequestedRow =
 	  }
 	| RefusedRow;
 
-export interface CampaignReads {
-	campaignStatus(c: { id: Uuid; now: Micros } & Seen): Promise<CampaignStatus | null>;
-	foreseeAudience(c: {
-		type: 'TRANSACTIONAL' | 'BULK';
-		used: string[];
-		context: Record<string, string>;
-		is_strict: boolean;
-		now: Micros;
-		audience: CheckedAudience;
-		list_id: number;
-		after: number;
-		limit: number;
-		time_zone: string;
-	}): Promise<AudiencePart | null>;
-	sliceLeftOut(
-		c: { id: Uuid; after: number; limit: number } & Seen,
-	): Promise<{ results: LeftOutPerson[]; next: number | null } | null>;
-	pageCampaigns(
-		c: Omit<CampaignFilter, 'since'> & { since_at?: Micros; now: Micros } & PageOf & Seen,
-	): Promise<Slice<Campaign>>;
-	sliceCampaignResults(
-		c: { id: Uuid; after: number; limit: number; only: 'findings' | null } & Seen,
-	): Promise<CampaignResults | null>;
-}
-
-export interface CampaignWrites {
-	openCampaign(c: OpenCampaign): Promise<CampaignOpened>;
-	/**
-	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice. After
-	 * `for_ms` no new slice starts; if absent, the call adds the whole list.
-	 */
-	addListToCampaign(
-		c: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
-		means?: Means,
-	): Promise<ListAck | null>;
-	addPeopleToCampaign(c: ListedPeople): Promise<PeopleAck>;
-	/** Makes uncertain messages due. With `isAgain` false, makes messages that wait for a retry uncertain again. */
-	retryUncertain(c: { campaign: Uuid; isAgain: boolean; now: Micros }): Promise<void>;
-	keepCampaignRate(c: { campaign: Uuid; rate: string }): Promise<void>;
-	putCampaignBatch(
-		c: {
-			campaign: Uuid;
-			first: number;
-			rows: readonly (RecipientRow | RequestedRow)[];
-			now: Micros;
-		} & Seen,
-	): Promise<CampaignAck>;
-	completeCampaign(
-		c: { campaign: Uuid; position: number } & Seen,
-	): Promise<Exclude<CampaignAck, { kind: 'acknowledged' }> | { kind: 'complete' }>;
-	releaseCampaign(
-		c: { campaign: Uuid; expect_count: number; now: Micros } & Seen,
-	): Promise<
-		| { kind: 'released' }
-		| { kind: 'count_differs'; count: number }
-		| { kind: 'not_found' }
-		| { kind: 'canceled' }
-		| { kind: 'incomplete' }
-	>;
-	cancelCampaign(c: { campaign: Uuid; forget?: boolean; now: Micros } & Seen): Promise<CampaignCanceled>;
+export interface StagedSlice {
+	position: number;
+	counts: AcceptCounts;
+	rejects: ListAck['rejects'];
+	isDone: boolean;
 }
 
 export type CampaignCanceled = { kind: 'canceled' } | { kind: 'released' } | { kind: 'not_found' };

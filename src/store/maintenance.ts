@@ -16,7 +16,7 @@ export interface RetentionForecast {
 	bytes: number;
 }
 
-interface StoreStatus {
+export interface StoreStatus {
 	schema_version: number;
 	size_bytes: number;
 	lists: number;
@@ -24,27 +24,6 @@ interface StoreStatus {
 	suppressions: number;
 	messages: Partial<Record<MessageState, number>>;
 	stopped_webhooks: readonly { id: number; url: string; stopped_at: Micros }[];
-}
-
-export interface MaintenanceReads {
-	status(): Promise<StoreStatus>;
-	sizes(c: Record<never, never>): Promise<Sizes>;
-	foreseeRetention(c: { values: Readonly<Record<string, string>>; now: Micros }): Promise<RetentionForecast>;
-	deletedMessages(c: { now: Micros }): Promise<{ before_at: Micros; keep_messages: string } | null>;
-	checkCounts(c: Record<never, never>): Promise<CountCheck>;
-}
-
-export interface MaintenanceWrites {
-	/**
-	 * For a restored copy, which no other process uses yet: leased messages become `uncertain`, and the queue is paused.
-	 * `waiting` counts messages that a resumed queue would send, and `erased` people erased since the backup.
-	 */
-	settleRestored(c: {
-		backup: string;
-		erasures: StoredErasures | null;
-		now: Micros;
-	}): Promise<{ uncertain: number; waiting: number; erased: number }>;
-	repairCounts(c: Record<never, never>): Promise<CountCheck>;
 }
 
 export interface StoredErasures {

@@ -1,24 +1,75 @@
 /**
- * The operations of the store and their properties. Loops build the drivers from this table; the compiler finds missing
- * operations.
+ * The operations of the store: a row has the types of the command and the answer, and what the drivers must know. Loops
+ * build the drivers from this table. Commands and answers are plain data that threads can copy. Each operation is
+ * atomic and applies the rules of `engine/rules`; a write resolves after its commit is durable.
  */
 import { emailKey } from '../api/address.js';
-import { isBounce, isReading } from '../engine/rules/outcomes.js';
-import type { Slices } from './core/campaigns/rows.js';
-import type { FieldUses } from './core/fields.js';
-import type { Emptying } from './core/lists.js';
-import type { Queue } from './queue.js';
-import type { Means, Reads, Writes } from './store.js';
-
-export interface Parts {
-	reads: Reads;
-	writes: Writes;
-	queue: Queue;
-}
-
-export type Operations = Reads & Writes & Queue;
-
-export type Command<Name extends keyof Operations> = Parameters<Operations[Name]>[0];
+import type { AttachedFile, StoredBytes } from '../api/attachments.js';
+import type * as campaigns from '../api/campaigns.js';
+import type {
+	Ack,
+	ImportBatch,
+	ImportCounts,
+	ImportSpec,
+	MessageScope,
+	Session,
+} from '../api/capabilities.js';
+import type { Day, Micros } from '../api/datetime.js';
+import type { DeliveryFilter, WebhookDelivery, WebhookDeliveryDetail } from '../api/deliveries.js';
+import type { FieldErrors } from '../api/errors.js';
+import type { EncodedSubscribers } from '../api/exports.js';
+import type * as inputs from '../api/inputs.js';
+import type { Erasure, Person, PersonMessages } from '../api/people.js';
+import type * as records from '../api/records.js';
+import type { Uuid } from '../api/records.js';
+import type { CheckedBatch } from '../api/row-texts.js';
+import type * as suppressions from '../api/suppressions.js';
+import type { RecipientRow } from '../engine/rules/campaign-rows.js';
+import { isBounce, isReading, type ReturnedReport } from '../engine/rules/outcomes.js';
+import type {
+	Acceptance,
+	CampaignAck,
+	CampaignCanceled,
+	CampaignOpened,
+	IdempotencyKey,
+	ListedPeople,
+	OldMessage,
+	OpenCampaign,
+	PeopleAck,
+	RequestedRow,
+	StagedSlice,
+	StoredSubmission,
+	Submission,
+} from './campaigns.js';
+import type * as upkeep from './maintenance.js';
+import type * as queues from './queue.js';
+import type {
+	CampaignLife,
+	Chosen,
+	ChosenSlice,
+	ChosenTuples,
+	DetailFigures,
+	ImportAck,
+	LinkFigures,
+	Means,
+	MessageAction,
+	MessageChange,
+	MessagePlace,
+	OtherProcess,
+	PageOf,
+	Question,
+	ReportFigures,
+	ReportOutcome,
+	RowBatch,
+	RowImport,
+	RowIntent,
+	Seen,
+	Slice,
+	StoredMessageFilter,
+	SubscriberPatch,
+	TrackedEvent,
+	Written,
+} from './store.js';
 
 export interface Hold {
 	level: 'project' | 'people' | 'address' | 'key' | 'deliveries';
@@ -44,19 +95,25 @@ interface Traits {
 	isFrequent?: true;
 }
 
-interface Row<C> extends Traits {
+interface Row<C, A> extends Traits {
 	/**
 	 * Locks on PostgreSQL until the end of the transaction; absent: the whole project. Operations without conflicting
 	 * locks run at the same time. Queries lock the rows of messages that they read (`Dialect.lockRows`).
 	 */
 	holds?: (command: C) => readonly Hold[];
+	/** Exists only as a type. */
+	answer?: A;
 }
 
-type RowsOf<Part> = {
-	readonly [Name in keyof Part]: Part[Name] extends (...given: infer Given) => unknown
-		? Row<Given[0]>
+type Methods<Rows> = {
+	[Name in keyof Rows]: Rows[Name] extends Row<infer C, infer A>
+		? (command: C, means?: Means) => Promise<A>
 		: never;
 };
+
+function op<C, A>(row: Row<C, A> = {}): Row<C, A> {
+	return row;
+}
 
 const alone = (level: Hold['level'], of = ''): Hold => ({ level, of, isAlone: true });
 const shared = (level: Hold['level'], of = ''): Hold => ({ level, of, isAlone: false });
@@ -66,136 +123,457 @@ const shares = shared('project');
 const keepsPeople = [shares, shared('people')];
 const changesPeople = [shares, alone('people')];
 
-const readNames = [
-	...(['pageLists', 'getList', 'getListDetails', 'pageSubscribers', 'encodeSubscriberPage'] as const),
-	...(['getSubscriber', 'sliceSubscribers', 'encodeSubscriberSlice', 'encodeSubscriberTuples'] as const),
-	...(['pageFields', 'getField', 'countFieldUses', 'fieldErrors', 'pageWebhooks', 'getWebhook'] as const),
-	...(['stoppedWebhooks', 'pageDeliveries', 'getDelivery', 'pageTemplates', 'getTemplate'] as const),
-	...(['pageSuppressions', 'sliceSuppressions', 'findSuppression', 'compareSuppressions'] as const),
-	...(['findAttachment', 'getAttachment', 'pageSenders', 'getSender', 'findSender'] as const),
-	...([
-		'pageMessages',
-		'sliceMessages',
-		'getMessage',
-		'getOldMessage',
-		'getSubmission',
-		'getPerson',
-	] as const),
-	...(['slicePersonMessages', 'campaignStatus', 'foreseeAudience', 'sliceLeftOut', 'pageCampaigns'] as const),
-	...(['sliceCampaignResults', 'countMessages', 'countWaiting', 'sliceImportAddresses'] as const),
-	...(['foreseeReport', 'nextDue', 'nextTurn', 'holdsOfMessage', 'limitWaits', 'queuePauses'] as const),
-	...(['revokedLeases', 'queueState', 'hasWorker', 'reportFigures', 'campaignLife', 'linkFigures'] as const),
-	...(['reportDetails', 'getSettings', 'takesWrites', 'clockAhead', 'listTokens', 'findToken'] as const),
-	...(['listDkimKeys', 'status', 'secretCounts', 'checkCounts', 'sizes', 'foreseeRetention'] as const),
-	'deletedMessages',
-] as const satisfies readonly (keyof Reads)[];
+/** Each read sees one committed state. `null` means that the record does not exist. */
+const reads = {
+	pageLists: op<PageOf, Slice<records.List>>(),
+	getList: op<{ id: number }, records.List | null>(),
+	getListDetails: op<{ id: number }, inputs.ListDetails | null>(),
+	pageSubscribers: op<PageOf & Chosen, Slice<records.Subscriber> | null>(),
+	encodeSubscriberPage: op<PageOf & Chosen, { count: number; results: EncodedSubscribers } | null>(),
+	sliceSubscribers: op<ChosenSlice, records.Subscriber[] | null>(),
+	encodeSubscriberSlice: op<ChosenSlice, EncodedSubscribers | null>(),
+	encodeSubscriberTuples: op<ChosenTuples, EncodedSubscribers | null>(),
+	getSubscriber: op<{ list_id: number; id: number }, records.Subscriber | null>(),
+	pageFields: op<PageOf, Slice<records.Field>>(),
+	getField: op<{ id: number }, records.Field | null>(),
+	countFieldUses: op<{ id: number }, number>(),
+	fieldErrors: op<Question, FieldErrors>(),
+	pageWebhooks: op<PageOf, Slice<records.Webhook>>(),
+	getWebhook: op<{ id: number }, records.Webhook | null>(),
+	stoppedWebhooks: op<void, { id: number; stopped_at: Micros; waiting: number }[]>(),
+	pageDeliveries: op<
+		queues.DeliveryConditions & PageOf & Pick<DeliveryFilter, 'ordering'>,
+		Slice<WebhookDelivery>
+	>(),
+	getDelivery: op<{ webhook_id: number; id: Uuid }, WebhookDeliveryDetail | null>(),
+	pageTemplates: op<PageOf, Slice<records.Template>>(),
+	getTemplate: op<{ id: Uuid }, records.Template | null>(),
+	findAttachment: op<Seen & { sha256: string; now: Micros }, StoredBytes | null>(),
+	getAttachment: op<{ sha256: string }, Uint8Array | null>(),
+	pageSenders: op<PageOf, Slice<records.Sender>>(),
+	getSender: op<{ id: number }, records.Sender | null>(),
+	findSender: op<{ email_key: string }, records.Sender | null>(),
 
-const reads: RowsOf<Omit<Reads, (typeof readNames)[number]>> = {};
+	pageSuppressions: op<
+		PageOf & { filter: suppressions.SuppressionFilter; now: Micros },
+		Slice<suppressions.Suppression>
+	>(),
+	sliceSuppressions: op<
+		{
+			after: { email_key: string; reason: string; list_id: number | null } | null;
+			limit: number;
+			filter: suppressions.SuppressionFilter;
+			now: Micros;
+		},
+		suppressions.Suppression[]
+	>(),
+	findSuppression: op<
+		{ email_key: string; reason: suppressions.SuppressionReason; list_id: number | null; now: Micros },
+		suppressions.Suppression | null
+	>(),
+	compareSuppressions: op<
+		{ rows: readonly suppressions.NewSuppression[]; now: Micros },
+		suppressions.SuppressionAck
+	>(),
 
-const plainNames = [
-	...([
-		'createList',
-		'deleteList',
-		'clearList',
-		'liftErasure',
-		'putSuppressions',
-		'removeSuppressions',
-	] as const),
-	...(['deleteField', 'createWebhook', 'deleteWebhook', 'replayDeliveries', 'rotateWebhookSecret'] as const),
-	...(['createTemplate', 'deleteTemplate', 'createSender', 'deleteSender', 'createToken'] as const),
-	...(['revokeToken', 'addDkimKey', 'openCampaign', 'addListToCampaign', 'completeCampaign'] as const),
-	...(['cancelCampaign', 'finishImport', 'openRowImport', 'declareRow', 'acknowledgeRows'] as const),
-	...(['dropRowImport', 'repairCounts'] as const),
-] as const satisfies readonly (keyof Writes)[];
+	pageMessages: op<
+		PageOf & Seen & { filter: StoredMessageFilter },
+		Slice<records.Message> & { last: MessagePlace | null }
+	>(),
+	sliceMessages: op<
+		Seen & { filter: StoredMessageFilter; after: MessagePlace; limit: number },
+		{ results: records.Message[]; last: MessagePlace | null }
+	>(),
+	getMessage: op<
+		{ id: Uuid } & Seen,
+		{
+			message: records.Message;
+			attempts: records.DeliveryAttempt[];
+			events: records.MessageEvent[];
+			reports: records.MessageReport[];
+			tracking: records.Tracking;
+			rendering: queues.Leased;
+			attachments: AttachedFile[];
+		} | null
+	>(),
+	getOldMessage: op<{ id: Uuid }, OldMessage | null>(),
+	getSubmission: op<{ id: Uuid }, StoredSubmission | null>(),
+	/** Slow, because no index leads to addresses of copies and refused rows. */
+	getPerson: op<{ email_key: string }, Person>(),
+	/** Newest first; `before`: the `next` of the previous slice. */
+	slicePersonMessages: op<
+		{ email_key: string; since_at: Micros | null; before: number | null; limit: number; now: Micros },
+		PersonMessages
+	>(),
+	countMessages: op<{ scope: MessageScope | null } & Seen, Partial<Record<records.MessageState, number>>>(),
+	countWaiting: op<void, Partial<Record<records.MessageState, number>>>(),
 
-const repeatableNames = [
-	...(['patchList', 'patchListDetails', 'patchField', 'patchWebhook', 'ensureWebhookSecret'] as const),
-	...(['patchTemplate', 'patchSender', 'ensureKey', 'keepCampaignRate'] as const),
-] as const satisfies readonly (keyof Writes)[];
+	campaignStatus: op<{ id: Uuid; now: Micros } & Seen, campaigns.CampaignStatus | null>(),
+	foreseeAudience: op<
+		{
+			type: 'TRANSACTIONAL' | 'BULK';
+			used: string[];
+			context: Record<string, string>;
+			is_strict: boolean;
+			now: Micros;
+			audience: NonNullable<OpenCampaign['audience']>;
+			list_id: number;
+			after: number;
+			limit: number;
+			time_zone: string;
+		},
+		campaigns.AudiencePart | null
+	>(),
+	sliceLeftOut: op<
+		{ id: Uuid; after: number; limit: number } & Seen,
+		{ results: campaigns.LeftOutPerson[]; next: number | null } | null
+	>(),
+	pageCampaigns: op<
+		Omit<campaigns.CampaignFilter, 'since'> & { since_at?: Micros; now: Micros } & PageOf & Seen,
+		Slice<campaigns.Campaign>
+	>(),
+	sliceCampaignResults: op<
+		{ id: Uuid; after: number; limit: number; only: 'findings' | null } & Seen,
+		campaigns.CampaignResults | null
+	>(),
+	sliceImportAddresses: op<{ import: number; after: string; limit: number }, string[]>(),
 
-const writes: RowsOf<Omit<Writes, (typeof plainNames)[number] | (typeof repeatableNames)[number]>> = {
-	createSubscriber: {
+	foreseeReport: op<ReturnedReport, ReportOutcome>(),
+	nextDue: op<{ scope: MessageScope | null }, Micros | null>(),
+	/** The earliest time at which a message held by a limit may be sent; `null` if none is held. See `lease`. */
+	nextTurn: op<{ scope: MessageScope | null; now: Micros; perSecond?: number }, Micros | null>(),
+	holdsOfMessage: op<{ id: Uuid; now: Micros }, queues.LimitHold[]>(),
+	limitWaits: op<{ now: Micros }, queues.LimitWait[]>(),
+	queuePauses: op<void, queues.QueuePause[]>(),
+	revokedLeases: op<{ fences: readonly queues.Fence[] }, Uuid[]>(),
+	queueState: op<{ now: Micros }, queues.QueueState>(),
+	hasWorker: op<{ now: Micros }, boolean>(),
+
+	reportFigures: op<
+		{ from: Day; to: Day; campaign: Uuid | null; tag: string | null; human: boolean },
+		ReportFigures
+	>(),
+	campaignLife: op<{ campaign: Uuid }, CampaignLife | null>(),
+	reportDetails: op<{ from: Day; to: Day; campaign: Uuid | null; lists: boolean }, DetailFigures>(),
+	linkFigures: op<{ campaign: Uuid }, LinkFigures | null>(),
+
+	getSettings: op<void, Record<string, string>>(),
+	clockAhead: op<{ now: Micros }, Micros>(),
+	takesWrites: op<void, boolean>(),
+	listTokens: op<void, upkeep.StoredToken[]>(),
+	findToken: op<{ sha256: string }, upkeep.StoredToken | null>(),
+	listDkimKeys: op<void, upkeep.StoredDkimKey[]>(),
+	secretCounts: op<void, { key: string | null; secrets: number }[]>(),
+	status: op<void, upkeep.StoreStatus>(),
+	sizes: op<Record<never, never>, upkeep.Sizes>(),
+	checkCounts: op<Record<never, never>, upkeep.CountCheck>(),
+	foreseeRetention: op<{ values: Readonly<Record<string, string>>; now: Micros }, upkeep.RetentionForecast>(),
+	deletedMessages: op<{ now: Micros }, { before_at: Micros; keep_messages: string } | null>(),
+};
+
+const writes = {
+	/**
+	 * With `unless_named`, returns an existing list of that name with `was_there`. A repeat with the same `key` returns
+	 * the list that the first call created, without `was_there`. `key_conflict`: the key belongs to another request.
+	 */
+	createList: op<
+		{ input: inputs.ListInput; now: Micros; unless_named?: true; key?: IdempotencyKey | null },
+		(Written<records.List> & { was_there?: true }) | { kind: 'key_conflict' }
+	>(),
+	patchList: op<{ id: number; patch: Partial<inputs.ListInput> }, Written<records.List>>({
+		repeatable: true,
+	}),
+	patchListDetails: op<{ id: number; patch: Partial<inputs.ListDetailsInput> }, Written<inputs.ListDetails>>({
+		repeatable: true,
+	}),
+	deleteList: op<{ id: number; now: Micros }, boolean>(),
+	clearList: op<{ id: number; now: Micros }, number | null>(),
+
+	/** `if_exists`: keep (`skip`) or change (`update`, merging meta) an existing subscriber; absent: refuse. */
+	createSubscriber: op<
+		{ list_id: number; input: inputs.SubscriberInput; if_exists?: 'skip' | 'update'; now: Micros },
+		Written<records.Subscriber>
+	>({
 		holds: ({ input, if_exists }) =>
 			if_exists === 'update' ? changesPeople : [...keepsPeople, alone('address', emailKey(input.email))],
-	},
-	patchSubscriber: { repeatable: true, holds: () => changesPeople },
-	deleteSubscriber: { holds: () => changesPeople },
-	erasePerson: { overwrites: true },
-	createField: { prepares: true },
-	leaseDeliveries: { repeatable: true, records: true, holds: () => [shares, alone('deliveries')] },
-	settleDeliveries: { records: true, holds: () => [shares, alone('deliveries')] },
-	putAttachment: { repeatable: true, prepares: true },
-	putSettings: { repeatable: true, wakes: true },
-	rewriteSecrets: { repeatable: true, overwrites: true },
-	removeDkimKey: { overwrites: true },
-	acceptSubmission: {
+	}),
+	patchSubscriber: op<
+		{ list_id: number; id: number; patch: SubscriberPatch; now: Micros },
+		Written<records.Subscriber>
+	>({ repeatable: true, holds: () => changesPeople }),
+	deleteSubscriber: op<{ list_id: number; id: number; now: Micros }, boolean>({ holds: () => changesPeople }),
+	/**
+	 * Deletes a person's data in all lists and messages, and cancels waiting messages. Keeps a keyed hash of the address,
+	 * which creating, moving and importing subscribers check.
+	 */
+	erasePerson: op<{ email_key: string; fresh: { id: number; secret: string }; now: Micros }, Erasure>({
+		overwrites: true,
+	}),
+	liftErasure: op<{ email_key: string }, boolean>(),
+	/** Suppressions without an end make their subscribers inactive. Rejects erased addresses and missing lists. */
+	putSuppressions: op<
+		{ rows: readonly suppressions.NewSuppression[]; now: Micros },
+		suppressions.SuppressionAck
+	>(),
+	/** A null `reason` means all reasons, a null `list_id` any list. Keeps subscribers unchanged. Null: nothing matched. */
+	removeSuppressions: op<
+		{ email_key: string; reason: suppressions.SuppressionReason | null; list_id: number | null; now: Micros },
+		suppressions.SuppressionRemoval | null
+	>(),
+
+	createField: op<{ input: inputs.FieldInput; now: Micros }, Written<records.Field>>({ prepares: true }),
+	/** A rename renames the key in every subscriber's meta. `deleteField` removes the key, in slices. */
+	patchField: op<{ id: number; patch: Partial<inputs.FieldInput> }, Written<records.Field>>({
+		repeatable: true,
+	}),
+	deleteField: op<{ id: number }, boolean>(),
+
+	createWebhook: op<{ input: Required<inputs.WebhookInput>; now: Micros }, Written<records.Webhook>>(),
+	patchWebhook: op<{ id: number; patch: Partial<inputs.WebhookInput> }, Written<records.Webhook>>({
+		repeatable: true,
+	}),
+	deleteWebhook: op<{ id: number }, boolean>(),
+	/** Expired leases are due again. Each webhook gets its share. */
+	leaseDeliveries: op<queues.LeaseDeliveries, queues.DeliveryLease>({
+		repeatable: true,
+		records: true,
+		holds: () => [shares, alone('deliveries')],
+	}),
+	settleDeliveries: op<{ settlements: readonly queues.DeliverySettlement[] }, queues.DeliverySettled[]>({
+		records: true,
+		holds: () => [shares, alone('deliveries')],
+	}),
+	replayDeliveries: op<queues.ReplayDeliveries, queues.Replayed>(),
+	ensureWebhookSecret: op<{ fresh: { id: number; secret: string }; now: Micros }, queues.StoredSecret[]>({
+		repeatable: true,
+	}),
+	rotateWebhookSecret: op<
+		{ fresh: { id: number; secret: string }; now: Micros; retire_at: Micros },
+		queues.StoredSecret[]
+	>(),
+
+	createTemplate: op<
+		{ id: Uuid; input: Required<inputs.TemplateInput>; now: Micros },
+		Written<records.Template>
+	>(),
+	patchTemplate: op<
+		{ id: Uuid; patch: Partial<inputs.TemplateInput>; now: Micros },
+		Written<records.Template>
+	>({
+		repeatable: true,
+	}),
+	deleteTemplate: op<{ id: Uuid }, boolean>(),
+	/** Stores checked bytes, and deletes expired uploads. Null if the owner has too many unused uploads. */
+	putAttachment: op<{ sha256: string; bytes: Uint8Array; owner?: string; now: Micros }, StoredBytes | null>({
+		repeatable: true,
+		prepares: true,
+	}),
+	createSender: op<inputs.SenderInput & { email_key: string; now: Micros }, Written<records.Sender>>(),
+	patchSender: op<
+		{ id: number; patch: Partial<inputs.SenderInput>; email_key?: string },
+		Written<records.Sender>
+	>({
+		repeatable: true,
+	}),
+	deleteSender: op<{ id: number }, boolean>(),
+
+	/** `null` removes a setting. A new `time_zone` recomputes the daily figures. */
+	putSettings: op<{ values: Readonly<Record<string, string | null>>; now: Micros }, void>({
+		repeatable: true,
+		wakes: true,
+	}),
+	/**
+	 * Rewrites every secret: wrapped with the store's first key, or plain. If other processes run, which may lack the
+	 * key, changes nothing and returns them.
+	 */
+	rewriteSecrets: op<{ as: 'wrapped' | 'plain'; isTrial: boolean; now: Micros }, OtherProcess[]>({
+		repeatable: true,
+		overwrites: true,
+	}),
+	ensureKey: op<upkeep.KeyWanted, upkeep.StoredKey[]>({ repeatable: true }),
+	createToken: op<{ sha256: string; name: string; scopes: readonly string[]; now: Micros }, boolean>(),
+	revokeToken: op<{ name: string; now: Micros }, boolean>(),
+	addDkimKey: op<Omit<upkeep.StoredDkimKey, 'created_at'> & { now: Micros }, boolean>(),
+	removeDkimKey: op<{ domain: string; selector: string }, boolean>({ overwrites: true }),
+	/**
+	 * For a restored copy, which no other process uses yet: leased messages become `uncertain`, and the queue is paused.
+	 * `waiting` counts messages that a resumed queue would send, and `erased` people erased since the backup.
+	 */
+	settleRestored: op<
+		{ backup: string; erasures: upkeep.StoredErasures | null; now: Micros },
+		{ uncertain: number; waiting: number; erased: number }
+	>({ wakes: true }),
+	repairCounts: op<Record<never, never>, upkeep.CountCheck>(),
+
+	acceptSubmission: op<Seen & Submission & { key: IdempotencyKey | null }, Acceptance>({
 		wakes: true,
 		holds: ({ recipients, key }) => [
 			...keepsPeople,
 			...recipients.map(({ to_key }) => shared('address', to_key)),
 			...(key === null ? [] : [alone('key', JSON.stringify([key.scope, key.key]))]),
 		],
-	},
-	addPeopleToCampaign: { holds: () => changesPeople },
-	retryUncertain: { wakes: true },
-	putCampaignBatch: { repeatable: true, holds: () => changesPeople },
-	releaseCampaign: { wakes: true },
-	openImport: { prepares: true },
-	putImportBatch: { repeatable: true, holds: () => changesPeople },
-	changeMessage: { wakes: true },
-	recordEvents: {
+	}),
+	openCampaign: op<OpenCampaign, CampaignOpened>(),
+	/**
+	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice. After
+	 * `for_ms` no new slice starts; if absent, the call adds the whole list.
+	 */
+	addListToCampaign: op<
+		{ campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
+		campaigns.ListAck | null
+	>(),
+	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
+	/** Makes uncertain messages due. With `isAgain` false, makes messages that wait for a retry uncertain again. */
+	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
+	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
+	putCampaignBatch: op<
+		{
+			campaign: Uuid;
+			first: number;
+			rows: readonly (RecipientRow | RequestedRow)[];
+			now: Micros;
+		} & Seen,
+		CampaignAck
+	>({ repeatable: true, holds: () => changesPeople }),
+	completeCampaign: op<
+		{ campaign: Uuid; position: number } & Seen,
+		Exclude<CampaignAck, { kind: 'acknowledged' }> | { kind: 'complete' }
+	>(),
+	releaseCampaign: op<
+		{ campaign: Uuid; expect_count: number; now: Micros } & Seen,
+		{ kind: 'released' | 'not_found' | 'canceled' | 'incomplete' } | { kind: 'count_differs'; count: number }
+	>({ wakes: true }),
+	cancelCampaign: op<{ campaign: Uuid; forget?: boolean; now: Micros } & Seen, CampaignCanceled>(),
+
+	openImport: op<{ id: Uuid; key: string; spec: ImportSpec; now: Micros }, Session | 'conflict' | null>({
+		prepares: true,
+	}),
+	/**
+	 * A large batch may take several commits, each with its position. A repeated batch continues an interrupted one, and
+	 * its answer covers all rows. Send batches in order. `expects_new`: inserts without a look-up, so an existing row
+	 * makes the batch fail.
+	 */
+	putImportBatch: op<
+		{
+			session: Uuid;
+			batch: ImportBatch | CheckedBatch;
+			now: Micros;
+			expects_new?: boolean | undefined;
+		},
+		ImportAck
+	>({ repeatable: true, holds: () => changesPeople }),
+	finishImport: op<{ session: Uuid; now: Micros }, ImportCounts | null>(),
+	openRowImport: op<{ key: string; now: Micros }, RowImport>(),
+	declareRow: op<{ import: number; row: number; intent: RowIntent }, void>(),
+	acknowledgeRows: op<RowBatch & { import: number }, void>(),
+	dropRowImport: op<{ import: number }, void>(),
+
+	changeMessage: op<{ id: Uuid; action: MessageAction; now: Micros } & Seen, MessageChange>({ wakes: true }),
+	/** Changes figures and suppressions in the same transaction. */
+	recordEvents: op<{ events: readonly TrackedEvent[] }, void>({
 		records: true,
 		isFrequent: true,
 		holds: ({ events }) => (events.every(isReading) ? [shares] : projectAlone),
-	},
-	recordReport: { records: true },
-	settleRestored: { wakes: true },
+	}),
+	/** Records a report once per message: updates its state and figures, the suppressions, and the subscribers. */
+	recordReport: op<ReturnedReport, ReportOutcome>({ records: true }),
 };
 
-const queue: RowsOf<Queue> = {
-	// A lease whose answer is lost simply expires.
-	lease: { repeatable: true, isFrequent: true },
-	renew: { repeatable: true, records: true, holds: () => [shares] },
-	settle: {
+const queue = {
+	/**
+	 * Leases due messages, transactional first, then fairly by campaign; expired leases return to the queue. Bulk mail to
+	 * a suppressed address becomes `canceled`. A message that a limit holds stays queued and uses no attempt, and others
+	 * are leased before it (`nextTurn`). A lease whose answer is lost simply expires.
+	 */
+	lease: op<queues.LeaseCommand, queues.Leased[]>({ repeatable: true, isFrequent: true }),
+	renew: op<{ owner: string; fences: readonly queues.Fence[]; now: Micros; until: Micros }, void>({
+		repeatable: true,
 		records: true,
-		isFrequent: true,
-		holds: ({ settlements }) =>
-			settlements.some(({ outcome }) => isBounce(outcome)) ? projectAlone : [shares],
-	},
-	setCalling: { repeatable: true, records: true, holds: () => [shares] },
-	beginComposing: { repeatable: true, records: true, holds: () => [shares] },
-	endComposing: { repeatable: true, records: true, holds: () => [shares] },
-	pause: {},
-	resume: { wakes: true },
+		holds: () => [shares],
+	}),
+	/** `lost_lease`: the worker no longer holds the lease, so the call changes nothing. */
+	settle: op<{ settlements: readonly queues.Settlement[]; gathers?: boolean }, ('recorded' | 'lost_lease')[]>(
+		{
+			records: true,
+			isFrequent: true,
+			holds: ({ settlements }) =>
+				settlements.some(({ outcome }) => isBounce(outcome)) ? projectAlone : [shares],
+		},
+	),
+	/**
+	 * Marks messages before an API call that cannot be undone, and unmarks them if the call had no effect. A lease that
+	 * ends during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
+	 */
+	setCalling: op<{ fences: readonly queues.Fence[]; isCalling: boolean; gathers?: boolean }, void>({
+		repeatable: true,
+		records: true,
+		holds: () => [shares],
+	}),
+	/**
+	 * Marks a message before a worker composes it, which may crash the process. A lease that ends before `endComposing`
+	 * counts as a crash: the message waits a minute, and fails at the third crash.
+	 */
+	beginComposing: op<queues.Fence, void>({ repeatable: true, records: true, holds: () => [shares] }),
+	endComposing: op<queues.Fence, void>({ repeatable: true, records: true, holds: () => [shares] }),
+	/**
+	 * `manual`: no message is leased until somebody resumes the queue. `fault`: other workers wait for its `retry_at`. A
+	 * repeated pause keeps its `since`.
+	 */
+	pause: op<Pick<queues.QueuePause, 'kind' | 'reason' | 'retry_at'> & { now: Micros }, queues.QueuePause>(),
+	/** Returns false if no such pause exists. Messages deferred for a refused sender become due at `retry_at`. */
+	resume: op<{ kinds: readonly queues.QueuePause['kind'][]; retry_at?: Micros }, boolean>({ wakes: true }),
 };
 
 /** Parts of other operations, each in its own transaction (`slices.ts`). */
-const steps: RowsOf<Slices & Emptying & FieldUses> = {
-	stageSlice: { holds: () => changesPeople },
-	findImportAnswer: { repeatable: true },
-	putImportSlices: { repeatable: true },
-	dropStaged: { repeatable: true },
-	cancelCalls: { repeatable: true },
-	forgetCampaign: { repeatable: true },
-	leaseSlice: {
+const steps = {
+	stageSlice: op<Seen & { campaign: Uuid; list_id: number; now: Micros; limit: number }, StagedSlice | null>({
+		holds: () => changesPeople,
+	}),
+	findImportAnswer: op<{ session: Uuid; first: number; ahead: number }, ImportAck | null>({
+		repeatable: true,
+	}),
+	putImportSlices: op<
+		{
+			session: Uuid;
+			slices: readonly { batch: ImportBatch | CheckedBatch; from: number; limit: number }[];
+			now: Micros;
+			expects_new?: boolean | undefined;
+		},
+		Ack<ImportCounts>[]
+	>({ repeatable: true }),
+	dropStaged: op<{ campaign: Uuid; limit: number }, number>({ repeatable: true }),
+	cancelCalls: op<
+		{ campaign: Uuid; forget?: boolean; now: Micros; after: number; limit: number } & Seen,
+		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
+	>({ repeatable: true }),
+	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
+	/** One step of `lease`. `isCut`: the step set aside messages that wait for a limit, and others may be due. */
+	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,
 		holds: ({ perSecond, alone }) =>
 			perSecond === undefined && alone === undefined ? keepsPeople : projectAlone,
-	},
-	dropSubscribers: {},
-	dropFieldUses: { repeatable: true },
+	}),
+	dropSubscribers: op<{ list_id: number; limit: number; isFirst: boolean }, number>(),
+	dropFieldUses: op<{ id: number; after: number; limit: number }, number | null>({ repeatable: true }),
 };
 
-const each = <T>(names: readonly string[], row: T) => Object.fromEntries(names.map((name) => [name, row]));
-const repeatable: Traits = { repeatable: true };
+export type Reads = Methods<typeof reads>;
+export type Writes = Methods<typeof writes>;
+export type Queue = Methods<typeof queue>;
 
-const parts: Readonly<Record<keyof Parts, Readonly<Record<string, Row<never>>>>> = {
-	reads: { ...each(readNames, {}), ...reads },
-	writes: { ...each(plainNames, {}), ...each(repeatableNames, repeatable), ...writes },
-	queue,
-};
-const rows: Readonly<Record<string, Row<never>>> = { ...parts.reads, ...parts.writes, ...queue, ...steps };
+export interface Parts {
+	reads: Reads;
+	writes: Writes;
+	queue: Queue;
+}
+
+export type Operations = Reads & Writes & Queue & Methods<typeof steps>;
+
+export type Command<Name extends keyof Operations> = Parameters<Operations[Name]>[0];
+
+const parts = { reads, writes, queue };
+const rows: Readonly<Record<string, Row<never, unknown>>> = { ...reads, ...writes, ...queue, ...steps };
 
 export function traitsOf(operation: string): Traits {
 	const traits = rows[operation];

@@ -7,52 +7,16 @@ import type { DeliveryState } from '../api/deliveries.js';
 import type { LimitName, MessageState, Uuid } from '../api/records.js';
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
 
-export interface Queue {
-	/**
-	 * Leases due messages, transactional first, then fairly by campaign; expired leases return to the queue. Bulk mail to
-	 * a suppressed address becomes `canceled`. A message that a limit holds stays queued and uses no attempt, and others
-	 * are leased before it (`Reads.nextTurn`).
-	 */
-	lease(c: {
-		owner: string;
-		now: Micros;
-		until: Micros;
-		max: number;
-		scope: MessageScope | null;
-		/** The most messages a second, shared by all workers that ask for a rate. */
-		perSecond?: number;
-		/** No other process works on the scope, so leases of other owners end. */
-		alone?: true;
-	}): Promise<Leased[]>;
-	renew(c: { owner: string; fences: readonly Fence[]; now: Micros; until: Micros }): Promise<void>;
-	/**
-	 * Marks messages before an API call that cannot be undone, and unmarks them if the call had no effect. A lease that
-	 * ends during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
-	 */
-	setCalling(c: { fences: readonly Fence[]; isCalling: boolean; gathers?: boolean }): Promise<void>;
-	/** `lost_lease`: the worker no longer holds the lease, so the call changes nothing. */
-	settle(c: {
-		settlements: readonly Settlement[];
-		gathers?: boolean;
-	}): Promise<('recorded' | 'lost_lease')[]>;
-	/**
-	 * Marks a message before a worker composes it, which may crash the process. A lease that ends before `endComposing`
-	 * counts as a crash: the message waits a minute, and fails at the third crash.
-	 */
-	beginComposing(fence: Fence): Promise<void>;
-	endComposing(fence: Fence): Promise<void>;
-	/**
-	 * `manual`: no message is leased until somebody resumes the queue. `fault`: other workers wait for its `retry_at`. A
-	 * repeated pause keeps its `since`.
-	 */
-	pause(c: {
-		kind: QueuePause['kind'];
-		reason: string | null;
-		retry_at: Micros | null;
-		now: Micros;
-	}): Promise<QueuePause>;
-	/** Returns false if no such pause exists. Messages deferred for a refused sender become due at `retry_at`. */
-	resume(c: { kinds: readonly QueuePause['kind'][]; retry_at?: Micros }): Promise<boolean>;
+export interface LeaseCommand {
+	owner: string;
+	now: Micros;
+	until: Micros;
+	max: number;
+	scope: MessageScope | null;
+	/** The most messages a second, shared by all workers that ask for a rate. */
+	perSecond?: number;
+	/** No other process works on the scope, so leases of other owners end. */
+	alone?: true;
 }
 
 export interface QueuePause {
@@ -171,7 +135,7 @@ export interface LeaseDeliveries {
 	shares: readonly { webhook_id: number; max: number }[];
 }
 
-interface DeliveryLease {
+export interface DeliveryLease {
 	deliveries: LeasedDelivery[];
 	secrets: string[];
 }
@@ -227,17 +191,4 @@ export interface StoredSecret {
 	secret: string;
 	created_at: Micros;
 	retires_at: Micros | null;
-}
-
-export interface NotificationWrites {
-	/** Expired leases are due again. Each webhook gets its share. */
-	leaseDeliveries(c: LeaseDeliveries): Promise<DeliveryLease>;
-	settleDeliveries(c: { settlements: readonly DeliverySettlement[] }): Promise<DeliverySettled[]>;
-	replayDeliveries(c: ReplayDeliveries): Promise<Replayed>;
-	ensureWebhookSecret(c: { fresh: { id: number; secret: string }; now: Micros }): Promise<StoredSecret[]>;
-	rotateWebhookSecret(c: {
-		fresh: { id: number; secret: string };
-		now: Micros;
-		retire_at: Micros;
-	}): Promise<StoredSecret[]>;
 }

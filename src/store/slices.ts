@@ -3,9 +3,9 @@ import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { CampaignCanceled } from './campaigns.js';
 import type { Core } from './core/core.js';
-import type { Command } from './operations.js';
+import type { Command, Writes } from './operations.js';
 import type { Leased } from './queue.js';
-import type { Means, Writes } from './store.js';
+import type { Means } from './store.js';
 
 export type Step = <Name extends keyof Core>(
 	name: Name,

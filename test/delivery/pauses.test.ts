@@ -1,11 +1,12 @@
 // Pauses of the queue by a person or by a fault of the mail server.
+
 import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { Breaker } from '../../src/delivery/breaker.js';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import type { WorkerEvent } from '../../src/delivery/worker.js';
-import type { Queue } from '../../src/store/queue.js';
+import type { Queue } from '../../src/store/operations.js';
 import { endless, testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';
 import { createMemoryQueue, type MemoryQueue } from '../support/memory-queue.js';

@@ -7,7 +7,7 @@ import { systemClock } from '../../src/api/datetime.js';
 import { SmtpPool } from '../../src/delivery/smtp/pool.js';
 import { messageLinks, publicLinks } from '../../src/delivery/tracking/tokens.js';
 import { openStore } from '../../src/store/open.js';
-import type { Queue } from '../../src/store/queue.js';
+import type { Queue } from '../../src/store/operations.js';
 import type { Store } from '../../src/store/store.js';
 import { newList, newUuid, noon, releasedCampaign, verify } from '../contract/store/fixture.js';
 import { plainSettings, testWorker } from '../support/delivery.js';

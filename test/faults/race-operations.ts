@@ -22,8 +22,8 @@ export type Target = <N extends Name>(
 ) => Promise<Awaited<ReturnType<Operations[N]>>>;
 
 export function targetOf(store: Store): Target {
-	const parts = { ...store.reads, ...store.writes, ...store.queue };
-	return async (name, command) => await (parts[name] as (command: unknown) => Promise<never>)(command);
+	const parts: object = { ...store.reads, ...store.writes, ...store.queue };
+	return async (name, command) => await Reflect.get(parts, name)(command);
 }
 
 const early = noon - 3 * hour;

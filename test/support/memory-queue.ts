@@ -7,8 +7,8 @@ import type { CompiledContent } from '../../src/content/types.js';
 import type { RunOptions } from '../../src/delivery/worker.js';
 import type { DeliveryOutcome } from '../../src/engine/rules/outcomes.js';
 import type { StoredSubmission } from '../../src/store/campaigns.js';
-import type { Leased, Queue, QueuePause } from '../../src/store/queue.js';
-import type { Reads } from '../../src/store/store.js';
+import type { Queue, Reads } from '../../src/store/operations.js';
+import type { Leased, QueuePause } from '../../src/store/queue.js';
 
 interface Row {
 	message: Leased;

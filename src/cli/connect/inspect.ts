@@ -4,7 +4,7 @@ import { recordNameOf, recordOf } from '../../delivery/dkim/keys.js';
 import { readSettings } from '../../engine/settings.js';
 import type { WrappingKey } from '../../store/maintenance.js';
 import { inspectStore } from '../../store/open.js';
-import type { Reads } from '../../store/store.js';
+import type { Reads } from '../../store/operations.js';
 import { isMissingFile, isPostgres } from '../../store/url.js';
 import { once } from '../doctor/checks.js';
 import type { SecretCount } from '../frame/connection.js';

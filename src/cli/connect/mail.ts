@@ -17,7 +17,7 @@ import { keyringOf, messageLinks, publicLinks } from '../../delivery/tracking/to
 import { createWorker } from '../../delivery/worker.js';
 import { type EngineSettings, readSettings } from '../../engine/settings.js';
 import { leaseOwner } from '../../store/core/processes.js';
-import type { Reads } from '../../store/store.js';
+import type { Reads } from '../../store/operations.js';
 import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/readers.js';
 import { NoSmtp } from '../frame/errors.js';

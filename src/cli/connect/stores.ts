@@ -2,8 +2,8 @@ import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { WrappingKey } from '../../store/maintenance.js';
 import { databaseFile, isPrivate } from '../../store/open.js';
-import { type Command, driverOf, type Operations, type Parts } from '../../store/operations.js';
-import type { Reads, Store } from '../../store/store.js';
+import { type Command, driverOf, type Operations, type Parts, type Reads } from '../../store/operations.js';
+import type { Store } from '../../store/store.js';
 import { isPostgres } from '../../store/url.js';
 import type { spawnThread } from '../../threads/spawn.js';
 

@@ -1,14 +1,15 @@
 /** Several processes can send. After the leases of a killed process, others send its deliveries again with the same ids. */
+
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
+import type { Writes } from '../../store/operations.js';
 import type {
 	DeliveryResult,
 	DeliverySettled,
 	DeliverySettlement,
 	LeasedDelivery,
 } from '../../store/queue.js';
-import type { Writes } from '../../store/store.js';
 import { callWebhook, type NotificationAnswer } from './call.js';
 import { Hosts } from './hosts.js';
 

@@ -1,6 +1,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
-import type { TrackedEvent, Writes } from '../../store/store.js';
+import type { Writes } from '../../store/operations.js';
+import type { TrackedEvent } from '../../store/store.js';
 import { tooSoon } from './machines.js';
 
 export interface Visitor {

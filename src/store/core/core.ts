@@ -3,13 +3,12 @@ import { createAttachments } from './attachments.js';
 import { createCompositions } from './attempts.js';
 import { createEvents } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
-import type { Slices } from './campaigns/rows.js';
 import { createRoom } from './disk-usage.js';
-import { createFields, type FieldUses } from './fields.js';
+import { createFields } from './fields.js';
 import { createFigures, createReportDetails } from './figures/report.js';
 import { type BatchPreparing, createImports, createRowImports } from './imports/imports.js';
 import { createKeys } from './keys.js';
-import { createLists, type Emptying } from './lists.js';
+import { createLists } from './lists.js';
 import { createMaintenance } from './maintenance.js';
 import { createMessageActions } from './messages/actions.js';
 import { createMessages } from './messages/messages.js';
@@ -29,12 +28,7 @@ import { createSuppressions } from './suppression-records.js';
 import { createTemplates } from './templates.js';
 import { createDeliveries, createWebhooks } from './webhooks.js';
 
-export interface Core
-	extends Omit<Operations, 'addListToCampaign' | 'lease'>,
-		Slices,
-		Emptying,
-		FieldUses,
-		BatchPreparing {}
+export interface Core extends Omit<Operations, 'addListToCampaign' | 'lease'>, BatchPreparing {}
 
 export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } = {}): Core {
 	return {

@@ -58,11 +58,7 @@ export function createFields(sql: Sql) {
 			if (row === null) return null;
 			return await eachOfSlice(sql, { ...row, after, limit }, without(sql, row.variable));
 		},
-	} satisfies Partial<Operations & FieldUses>;
-}
-
-export interface FieldUses {
-	dropFieldUses(c: { id: number; after: number; limit: number }): Promise<number | null>;
+	} satisfies Partial<Operations>;
 }
 
 export async function knownVariables(sql: Sql): Promise<Set<string>> {

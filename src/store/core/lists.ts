@@ -1,7 +1,7 @@
 import type { Micros } from '../../api/datetime.js';
 import type { ListDetails } from '../../api/inputs.js';
 import type { List } from '../../api/records.js';
-import type { Operations } from '../operations.js';
+import type { Command, Operations } from '../operations.js';
 import { quarterHour } from './figures/tally.js';
 import { findKey, rememberKey } from './idempotency.js';
 import { dropCounters, moveCounters } from './list-counters.js';
@@ -64,16 +64,12 @@ export function createLists(sql: Sql) {
 		},
 		clearList: async ({ id }) => ((await hasList(sql, id)) ? await emptyList(sql, id) : null),
 		dropSubscribers: (command) => dropSubscribers(sql, command),
-	} satisfies Partial<Operations & Emptying>;
-}
-
-export interface Emptying {
-	dropSubscribers(c: { list_id: number; limit: number; isFirst: boolean }): Promise<number>;
+	} satisfies Partial<Operations>;
 }
 
 async function dropSubscribers(
 	sql: Sql,
-	{ list_id, limit, isFirst }: Parameters<Emptying['dropSubscribers']>[0],
+	{ list_id, limit, isFirst }: Command<'dropSubscribers'>,
 ): Promise<number> {
 	if (isFirst && !(await hasList(sql, list_id))) return 0;
 	if (isFirst) cancelWaitingOfList(sql, list_id);

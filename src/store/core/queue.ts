@@ -7,7 +7,7 @@ import { joinVariables } from '../../engine/rules/subscribers.js';
 import type { Command, Operations } from '../operations.js';
 import type { Leased, Settlement } from '../queue.js';
 import { fatalSettlement, type Judge, openCompositions } from './attempts.js';
-import { enterWindow, type Slices, type WindowRow, windowColumns } from './campaigns/rows.js';
+import { enterWindow, type WindowRow, windowColumns } from './campaigns/rows.js';
 import { type Candidate, Limiter, readLimits, readStanding } from './limits.js';
 import { cancelMessage } from './messages/actions.js';
 import { provenTime } from './processes.js';
@@ -66,7 +66,7 @@ export function createQueue(sql: Sql) {
 				WHERE m.fence <> held.at_fence OR m.state <> 'leased' OR m.lease_owner IS NULL OR g.state = 'canceled'`,
 				[fencesAsJson(fences)],
 			),
-	} satisfies Partial<Operations & Slices>;
+	} satisfies Partial<Operations>;
 }
 
 async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<Leased[]> {

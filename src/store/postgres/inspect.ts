@@ -1,8 +1,7 @@
 import type { Clock, Micros } from '../../api/datetime.js';
 import { DatabaseMissing } from '../errors.js';
 import type { ServerFacts, WrappingKey } from '../maintenance.js';
-import { carryOut, driverOf } from '../operations.js';
-import type { Reads } from '../store.js';
+import { carryOut, driverOf, type Reads } from '../operations.js';
 import { shownDatabase } from '../url.js';
 import { Database } from './connection.js';
 import { readVersion, schemaVersion } from './migrations.js';

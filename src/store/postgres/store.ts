@@ -6,10 +6,18 @@ import { assertKeys } from '../core/keys.js';
 import { findFresh, type ProcessIdentity, processMark } from '../core/processes.js';
 import { DatabaseMissing } from '../errors.js';
 import type { WrappingKey } from '../maintenance.js';
-import { type Command, carryOut, driverOf, holdsOf, traitsOf } from '../operations.js';
-import type { Queue, Settlement } from '../queue.js';
+import {
+	type Command,
+	carryOut,
+	driverOf,
+	holdsOf,
+	type Queue,
+	traitsOf,
+	type Writes,
+} from '../operations.js';
+import type { Settlement } from '../queue.js';
 import { inSlices, leaseInSlices, type Steps } from '../slices.js';
-import type { ImportAck, Store, Writes } from '../store.js';
+import type { ImportAck, Store } from '../store.js';
 import { shownDatabase } from '../url.js';
 import { Database, type Habit, type Session } from './connection.js';
 import { isDuplicate } from './failures.js';

@@ -15,10 +15,17 @@ import { isReading } from '../../engine/rules/outcomes.js';
 import { heartbeatEveryMicros, type ProcessIdentity, processMark, processPlace } from '../core/processes.js';
 import { setAside } from '../core/sql.js';
 import type { WrappingKey } from '../maintenance.js';
-import { carryOut, driverOf, type Run, traitsOf } from '../operations.js';
-import type { Queue } from '../queue.js';
+import {
+	carryOut,
+	driverOf,
+	type Queue,
+	type Reads,
+	type Run,
+	traitsOf,
+	type Writes,
+} from '../operations.js';
 import { createSliceSize, inSlices, leaseInSlices, type Steps } from '../slices.js';
-import type { Reads, Store, Writes } from '../store.js';
+import type { Store } from '../store.js';
 import { endsTransaction, isBusy, openConnection, sqliteCode, translateFailure } from './connection.js';
 import {
 	assertKeys,

@@ -36,7 +36,6 @@ import {
 	isSending,
 	openingOf,
 	planOf,
-	type Slices,
 	sliceLeftOut,
 	specOf,
 } from './rows.js';
@@ -105,7 +104,7 @@ export function createCampaigns(sql: Sql) {
 		},
 		forgetCampaign: ({ campaign }) => forget(sql, campaign),
 		dropStaged: (command) => dropStaged(sql, command),
-	} satisfies Partial<Operations & Slices>;
+	} satisfies Partial<Operations>;
 }
 
 async function findCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignRow | null> {

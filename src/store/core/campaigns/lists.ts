@@ -36,7 +36,7 @@ import {
 } from '../sql.js';
 import { insertMessages, type NewMessage } from '../submissions.js';
 import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
-import { type CampaignRow, intoLeftOut, maxListedRejects, type StagedSlice } from './rows.js';
+import { type CampaignRow, intoLeftOut, maxListedRejects } from './rows.js';
 
 type ListedRow = Pick<
 	SubscriberRow,
@@ -58,7 +58,7 @@ export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
 	{ list_id, now, limit }: { list_id: number; now: Micros; limit: number },
-): Promise<StagedSlice | null> {
+): ReturnType<Operations['stageSlice']> {
 	if (!(await hasList(sql, list_id))) return null;
 	const { seq: campaign_seq } = campaign;
 	const staging = await readStaging(sql, campaign, now);

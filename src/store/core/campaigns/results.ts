@@ -32,9 +32,7 @@ import {
 } from '../sql.js';
 import type { RowOutcome } from './lists.js';
 import {
-	type CallsCanceled,
 	type CampaignRow,
-	type CancelCalls,
 	campaignColumns,
 	countsOf,
 	isPlanned,
@@ -352,8 +350,8 @@ async function sliceCalls(
 
 export async function cancelCalls(
 	sql: Sql,
-	{ campaign: id, forget: isForgotten = false, now, ...command }: CancelCalls,
-): Promise<CallsCanceled> {
+	{ campaign: id, forget: isForgotten = false, now, ...command }: Command<'cancelCalls'>,
+): ReturnType<Operations['cancelCalls']> {
 	if ((await findCalls(sql, id, command)) === null) return { kind: 'not_found' };
 	if (isForgotten) return { kind: 'released' };
 	const { rows, next } = await slice(sql, { id, ...command });

@@ -7,17 +7,13 @@ import type {
 	CampaignStatus,
 	LeftOutPerson,
 } from '../../../api/campaigns.js';
-import type { Ack, ImportBatch, ImportCounts, Reject } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
-import type { CheckedBatch } from '../../../api/row-texts.js';
 import { closing, opening, parseWindow } from '../../../api/schema/sending-times.js';
 import type { SuppressionReason } from '../../../api/suppressions.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
-import type { CampaignCanceled } from '../../campaigns.js';
 import type { Command, Operations } from '../../operations.js';
-import type { Leased } from '../../queue.js';
-import type { ImportAck, Seen } from '../../store.js';
+import type { Seen } from '../../store.js';
 import {
 	type Conditions,
 	conditionsOf,
@@ -27,43 +23,6 @@ import {
 	sliceOf,
 	timeOf,
 } from '../sql.js';
-
-export type CancelCalls = Command<'cancelCampaign'> & { after: number; limit: number };
-
-export type CallsCanceled =
-	| { kind: 'canceled'; next: number | null }
-	| Exclude<CampaignCanceled, { kind: 'canceled' }>;
-
-export interface StagedSlice {
-	position: number;
-	counts: AcceptCounts;
-	rejects: Reject[];
-	isDone: boolean;
-}
-
-interface ImportSlice {
-	batch: ImportBatch | CheckedBatch;
-	from: number;
-	limit: number;
-}
-
-export interface Slices {
-	stageSlice(
-		command: Seen & { campaign: Uuid; list_id: number; now: Micros; limit: number },
-	): Promise<StagedSlice | null>;
-	findImportAnswer(command: { session: Uuid; first: number; ahead: number }): Promise<ImportAck | null>;
-	putImportSlices(command: {
-		session: Uuid;
-		slices: readonly ImportSlice[];
-		now: Micros;
-		expects_new?: boolean | undefined;
-	}): Promise<Ack<ImportCounts>[]>;
-	dropStaged(command: { campaign: Uuid; limit: number }): Promise<number>;
-	cancelCalls(command: CancelCalls): Promise<CallsCanceled>;
-	forgetCampaign(command: { campaign: Uuid }): Promise<void>;
-	/** One step of `lease`. `isCut`: the step set aside messages that wait for a limit, and others may be due. */
-	leaseSlice(command: Command<'lease'>): Promise<{ leased: Leased[]; isCut: boolean }>;
-}
 
 export const maxListedRejects = 100;
 

@@ -7,8 +7,7 @@ import type { Uuid } from '../../../api/records.js';
 import { importedReason } from '../../../api/suppressions.js';
 import type { ImportRow } from '../../../engine/rules/import-rows.js';
 import type { Command, Operations } from '../../operations.js';
-import type { ImportAck, RowImport, RowImportReads, RowImportWrites, RowIntent } from '../../store.js';
-import type { Slices } from '../campaigns/rows.js';
+import type { ImportAck, RowImport, RowIntent } from '../../store.js';
 import { moveCounters } from '../list-counters.js';
 import { hasList } from '../lists.js';
 import { column, each, insertInto, insertNumbered, parseRecord, parseStored, type Sql } from '../sql.js';
@@ -73,12 +72,12 @@ export function createImports(sql: Sql, isTrial: boolean) {
 			sql.write('UPDATE imports SET finished_at = coalesce(finished_at, ?) WHERE seq = ?', [now, row.seq]);
 			return readCounts(row.counts);
 		},
-	} satisfies Partial<Operations & Slices & BatchPreparing>;
+	} satisfies Partial<Operations & BatchPreparing>;
 }
 
 async function findAnswer(
 	sql: Sql,
-	{ session, first, ahead }: Parameters<Slices['findImportAnswer']>[0],
+	{ session, first, ahead }: Command<'findImportAnswer'>,
 ): Promise<ImportAck | null> {
 	const row = await findSession(sql, session);
 	if (row === null) return { kind: 'not_found' };
@@ -136,7 +135,7 @@ async function findAck(sql: Sql, seq: number, first: number): Promise<Ack<Import
 async function putSlices(
 	sql: Sql,
 	{ batchRows, trials }: { batchRows: BatchRows; trials: Trials | null },
-	{ session: id, slices, now, expects_new = false }: Parameters<Slices['putImportSlices']>[0],
+	{ session: id, slices, now, expects_new = false }: Command<'putImportSlices'>,
 ): Promise<Ack<ImportCounts>[]> {
 	const session = await findSession(sql, id);
 	if (session === null) throw new Error('an import that was never begun');
@@ -308,7 +307,7 @@ interface Counted {
 	reasons_left_out: number;
 }
 
-export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
+export function createRowImports(sql: Sql) {
 	return {
 		openRowImport: async ({ key, now }) => {
 			const columns = 'SELECT seq, position, counts FROM imports WHERE key = ? AND finished_at IS NULL';
@@ -345,7 +344,7 @@ export function createRowImports(sql: Sql): RowImportReads & RowImportWrites {
 				'SELECT hash FROM import_addresses WHERE import_seq = ? AND hash > ? ORDER BY hash LIMIT ?',
 				[seq, after, limit],
 			),
-	};
+	} satisfies Partial<Operations>;
 }
 
 async function begin(sql: Sql, key: string, now: number): Promise<RowImport> {
