@@ -478,7 +478,7 @@ function rejectedBy(error: ApiError): RowOutcome {
 }
 
 function unknown(error: ApiError): RowOutcome {
-	const text = `the service did not answer, so this row may or may not have been saved: ${error.message}`;
+	const text = `the service did not confirm this row, so it may or may not have been saved: ${error.message}`;
 	return { kind: 'rejected', code: unknownCode, error: text.slice(0, maxErrorLength) };
 }
 

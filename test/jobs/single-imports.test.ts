@@ -205,7 +205,7 @@ describe('a request without an answer', () => {
 		expect(await importRows(rows)).toMatchObject({
 			counts: counts({ created: 1, rejected: 1 }),
 			rejects: [
-				'0 unknown the service did not answer, so this row may or may not have been saved: the connection was cut',
+				'0 unknown the service did not confirm this row, so it may or may not have been saved: the connection was cut',
 			],
 		});
 	});

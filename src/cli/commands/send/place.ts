@@ -181,7 +181,7 @@ async function conclude(
 	const resume = ['campaigns', 'resume', key];
 	if (uncertain > 0)
 		await cx.warn(
-			`${counted(uncertain, 'message')} may or may not have been sent: the service did not answer`,
+			`${counted(uncertain, 'message')} may or may not have been sent: the service did not confirm them`,
 			['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends the messages again'],
 		);
 	if (failed > 0)
