@@ -28,12 +28,7 @@ const explained: Columns<Explained> = [
 type Key = keyof Profile | 'profile';
 const keys = ['profile', ...Object.keys(profileKeys)] as Key[];
 
-const keyArg = {
-	name: 'key',
-	summary: keys.join(', '),
-	of: 'profile-key',
-	ask: 'Which setting:',
-} as const;
+const keyArg = { name: 'key', summary: keys.join(', '), of: 'profile-key', ask: 'Which setting:' } as const;
 
 const list = command({
 	name: 'list',

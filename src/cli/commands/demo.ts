@@ -10,11 +10,7 @@ const demo = command({
 		'Creates a temporary database and a test mail server, imports 1,000 subscribers, sends them an HTML mail, and shows a ' +
 		'received mail, the report and the commands. Leaves nothing behind.',
 	options: {
-		keep: {
-			kind: 'path',
-			placeholder: 'DIR',
-			summary: 'keep the database, files and mails in this folder',
-		},
+		keep: { kind: 'path', placeholder: 'DIR', summary: 'keep the database, files and mails in this folder' },
 	},
 	columns: answer('delivered', 'seconds', 'report', 'commands', 'kept'),
 	reach: [],

@@ -28,16 +28,8 @@ const initOptions = {
 		summary: 'send through this mail server, smtp[s]://USER@HOST:PORT',
 	},
 	smtpPasswordFile: { kind: 'file', summary: 'read the password of that user from a file' },
-	publicUrl: {
-		kind: 'text',
-		placeholder: 'URL',
-		summary: 'start links in mails with this URL',
-	},
-	bounceAddress: {
-		kind: 'text',
-		placeholder: 'address',
-		summary: 'return bounces to this address',
-	},
+	publicUrl: { kind: 'text', placeholder: 'URL', summary: 'start links in mails with this URL' },
+	bounceAddress: { kind: 'text', placeholder: 'address', summary: 'return bounces to this address' },
 	keepMessages: {
 		kind: 'text',
 		placeholder: 'days',

@@ -219,11 +219,7 @@ async function printPage(
 			isOfDays: (options.from ?? options.to ?? options.last) !== undefined,
 			zone: shown.details?.time_zone ?? (await zoneOf(cx, shown.report)),
 		},
-		{
-			width: cx.io.stdout.columns,
-			unicode: hasUnicode(cx.io.env),
-			colours: { sent: cyan, opened: yellow },
-		},
+		{ width: cx.io.stdout.columns, unicode: hasUnicode(cx.io.env), colours: { sent: cyan, opened: yellow } },
 	);
 	await cx.out.page(`${lines.join('\n')}\n`);
 }

@@ -27,11 +27,7 @@ const smoke = command({
 			summary: 'send one message to this address (needs --from)',
 		},
 		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'send that message from this address' },
-		reporter: {
-			kind: 'choice',
-			choices: reporterNames,
-			summary: 'print the report in this format',
-		},
+		reporter: { kind: 'choice', choices: reporterNames, summary: 'print the report in this format' },
 		reportFile: { kind: 'path', summary: 'write the report to a file' },
 		cleanupOnly: { kind: 'flag', summary: 'only delete records that killed runs left behind' },
 	},

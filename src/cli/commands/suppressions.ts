@@ -40,12 +40,7 @@ const list = command({
 	description:
 		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. ' +
 		'UNSUBSCRIBED with a LIST applies to that list, every other suppression to all lists. Leaves out expired suppressions.',
-	options: {
-		...filterOptions,
-		sort: listOptions.sort,
-		limit: listOptions.limit,
-		all: listOptions.all,
-	},
+	options: { ...filterOptions, sort: listOptions.sort, limit: listOptions.limit, all: listOptions.all },
 	columns: suppressionColumns,
 	output: 'an array of suppressions',
 	examples: [

@@ -196,12 +196,7 @@ const directoryArg = {
 	summary: 'a directory with a folder for each template',
 	ask: 'Directory:',
 } as const;
-const namesArg = {
-	name: 'name',
-	summary: 'limit to these templates',
-	optional: true,
-	many: true,
-} as const;
+const namesArg = { name: 'name', summary: 'limit to these templates', optional: true, many: true } as const;
 
 const aboutFolders =
 	'A template is a folder with subject.txt, body.html and body.txt, or some of them, in UTF-8. Without subject.txt the ' +

@@ -27,10 +27,7 @@ const worker = command({
 		'Runs until it is interrupted, and retries deferred messages. On Ctrl-C or SIGTERM it finishes messages ' +
 		'in transit within 10 s. With --drain it ends when nothing is due, with 14 if messages are left for ' +
 		'later. Workers with a --rate share it.',
-	options: {
-		drain: { kind: 'flag', summary: 'end when no message is due' },
-		...workOptions,
-	},
+	options: { drain: { kind: 'flag', summary: 'end when no message is due' }, ...workOptions },
 	writes: true,
 	role: 'worker',
 	columns: answer('sent', 'deferred', 'bounced', 'failed', 'uncertain', 'canceled', 'queued'),

@@ -32,10 +32,7 @@ export const resume = command({
 		'copy of it in --source. The rate stays, unless --rate is given.',
 	args: [{ ...campaignArg, optional: true }],
 	options: {
-		source: {
-			kind: 'path',
-			summary: 'read the rows from this copy of the file; - is standard input',
-		},
+		source: { kind: 'path', summary: 'read the rows from this copy of the file; - is standard input' },
 		expectCount: sendOptions.expectCount,
 		maxRecipients: sendOptions.maxRecipients,
 		skipInvalid: sendOptions.skipInvalid,
@@ -188,9 +185,7 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 		const name = file === '-' ? 'standard input' : file;
 		throw new UsageError(
 			`the campaign "${key}" was started with a different file than ${name}; nothing was sent`,
-			{
-				hint: 'give the original file with --source FILE',
-			},
+			{ hint: 'give the original file with --source FILE' },
 		);
 	};
 }

@@ -223,10 +223,7 @@ function linesOf(report: Report): string[] {
 			];
 		}
 		case 'auto_reply':
-			return block('an automatic answer; nothing bounced', {
-				rule: report.why,
-				found: placed(report.place),
-			});
+			return block('an automatic answer; nothing bounced', { rule: report.why, found: placed(report.place) });
 		case 'not_a_report':
 			return [`no report: ${report.why}`];
 	}

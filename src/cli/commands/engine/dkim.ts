@@ -105,10 +105,7 @@ const remove = command({
 	name: 'remove',
 	aliases: ['rm', 'delete'],
 	summary: 'stop signing with a key and erase it',
-	options: {
-		domain: { ...domain, of: 'signed domain' },
-		selector: { ...selector, of: 'DKIM key' },
-	},
+	options: { domain: { ...domain, of: 'signed domain' }, selector: { ...selector, of: 'DKIM key' } },
 	writes: true,
 	severity: 'mild',
 	columns: answer('removed'),

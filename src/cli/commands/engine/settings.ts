@@ -45,10 +45,7 @@ const get = command({
 		// TSV by default means a pipe, so print the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
 		const isBare = isPlain && format === 'tsv' && cx.settings.output.value === null;
 		if (isBare && setting !== undefined) return cx.out.raw(`${found[0]?.value ?? ''}\n`);
-		const inLine = ({ value, ...each }: Setting) => ({
-			...each,
-			value: value && inALine(value),
-		});
+		const inLine = ({ value, ...each }: Setting) => ({ ...each, value: value && inALine(value) });
 		const shown = isTable(format) ? found.map(inLine) : found;
 		const [only] = shown;
 		if (setting !== undefined && only !== undefined) await cx.out.record(only, columns);

@@ -53,11 +53,7 @@ export const reportCompare = command({
 	name: 'compare',
 	summary: 'compare the last days with the days before',
 	options: {
-		last: {
-			kind: 'text',
-			placeholder: 'N',
-			summary: 'compare this many days: 14d, 4w (default 7d)',
-		},
+		last: { kind: 'text', placeholder: 'N', summary: 'compare this many days: 14d, 4w (default 7d)' },
 	},
 	output,
 	exits: [3],

@@ -144,10 +144,7 @@ export const update = command({
 		...metaOptions,
 		unsetMeta: { kind: 'list', placeholder: 'KEY', summary: 'remove a variable' },
 		active: { kind: 'tri', off: 'inactive', summary: 'activate or deactivate the subscriber' },
-		replace: {
-			kind: 'flag',
-			summary: 'replace the whole subscriber; needs --active or --inactive',
-		},
+		replace: { kind: 'flag', summary: 'replace the whole subscriber; needs --active or --inactive' },
 	},
 	changes: ['email', 'name', 'meta', 'metaJson', 'unsetMeta', 'active'],
 	columns: subscriberColumns,

@@ -25,11 +25,7 @@ export const subscriberExport = command({
 		'Importing it gives the same subscribers. --fields names other columns. An existing file is replaced only with ' +
 		'--force. With --safe-csv the file is for spreadsheets, not for importing.',
 	args: [exportArg],
-	options: {
-		...listOption,
-		...exportOptions,
-		...filterOptions,
-	},
+	options: { ...listOption, ...exportOptions, ...filterOptions },
 	columns: 'own',
 	output: 'with a file: {"list_id", "file", "format", "exported"}; else the subscribers themselves',
 	exits: [3, 74],

@@ -20,10 +20,7 @@ import { inList, listOption } from './lookup.js';
 export const importOptions = {
 	...listOption,
 	...tableOptions,
-	map: {
-		...tableOptions.map,
-		summary: 'map a column; FIRST+LAST=name joins two, COLUMN=- leaves one out',
-	},
+	map: { ...tableOptions.map, summary: 'map a column; FIRST+LAST=name joins two, COLUMN=- leaves one out' },
 	stateWords: {
 		kind: 'list',
 		placeholder: 'W=STATE',
@@ -36,10 +33,7 @@ export const importOptions = {
 		summary: 'handle an address that is in the list already',
 	},
 	createFields: { kind: 'flag', summary: 'create fields for unknown columns' },
-	reactivate: {
-		kind: 'flag',
-		summary: 'activate inactive subscribers, and lift unsubscriptions',
-	},
+	reactivate: { kind: 'flag', summary: 'activate inactive subscribers, and lift unsubscriptions' },
 	batchSize: {
 		kind: 'integer',
 		min: 1,
@@ -54,18 +48,10 @@ export const importOptions = {
 		default: 8,
 		summary: 'send this many requests at a time to another service',
 	},
-	rate: {
-		kind: 'text',
-		placeholder: 'N/s',
-		summary: 'import at most this many rows: 10/s, 600/m or 100/h',
-	},
+	rate: { kind: 'text', placeholder: 'N/s', summary: 'import at most this many rows: 10/s, 600/m or 100/h' },
 	maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
 	resume: { kind: 'flag', summary: 'continue the run of this file that stopped' },
-	job: {
-		kind: 'text',
-		placeholder: 'NAME',
-		summary: 'name an import from standard input, for --resume',
-	},
+	job: { kind: 'text', placeholder: 'NAME', summary: 'name an import from standard input, for --resume' },
 } as const;
 
 export type ImportOptions = OptionValues<typeof importOptions>;

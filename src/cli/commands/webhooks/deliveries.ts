@@ -102,10 +102,7 @@ export const replay = command({
 	args: [hookArg, { name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true }],
 	options: {
 		failed: { kind: 'flag', summary: 'replay all that failed or were stopped' },
-		since: {
-			kind: 'date',
-			summary: 'replay deliveries created since this day (with --failed, only failed)',
-		},
+		since: { kind: 'date', summary: 'replay deliveries created since this day (with --failed, only failed)' },
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
 	columns: answer('replayed'),

@@ -47,11 +47,7 @@ export const listen = command({
 			placeholder: 'URL',
 		},
 		register: { kind: 'flag', summary: 'create temporary webhooks that call this machine' },
-		type: {
-			kind: 'choices',
-			choices: webhookTypes,
-			summary: 'register for these events (default: all)',
-		},
+		type: { kind: 'choices', choices: webhookTypes, summary: 'register for these events (default: all)' },
 		test: { kind: 'flag', summary: 'request a test notification after registering' },
 		url: {
 			kind: 'text',

@@ -40,11 +40,7 @@ export async function assertKnownStates(
 	const { plainWord, stateOf } = await import('../../../../tables/states.js');
 	const { show } = await import('../../../../tables/map-columns.js');
 	const { openTable } = await import('../../../../tables/read-table.js');
-	const how = {
-		encoding: table.encoding,
-		delimiter: table.delimiter || 'auto',
-		signal: cx.signal,
-	};
+	const how = { encoding: table.encoding, delimiter: table.delimiter || 'auto', signal: cx.signal };
 	const unknown = new Map<string, { cell: string; rows: number }>();
 	for await (const row of file === null ? (await table.peek()).rows : (await openTable(file, how)).rows) {
 		for (const column of row.kind === 'row' ? states : []) {
