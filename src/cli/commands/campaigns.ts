@@ -38,7 +38,6 @@ import { assertResults, type ResultLine, resultLines, writeLines } from './send/
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list campaigns, newest first',
 	description: 'Leaves out single calls (send --bulk --to); the other commands accept their UUID.',
 	options: {

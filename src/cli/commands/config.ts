@@ -32,7 +32,6 @@ const keyArg = { name: 'key', summary: keys.join(', '), of: 'profile-key', ask: 
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list the settings of the profile',
 	columns,
 	reach: ['profile'],

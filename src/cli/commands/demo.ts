@@ -1,7 +1,7 @@
 import { command } from '../frame/command.js';
 import { UsageError } from '../frame/errors.js';
 import type { ExitCode } from '../frame/exit.js';
-import { answer } from '../render/columns.js';
+import { answers } from '../render/columns.js';
 
 const demo = command({
 	name: 'demo',
@@ -12,10 +12,9 @@ const demo = command({
 	options: {
 		keep: { kind: 'path', placeholder: 'DIR', summary: 'keep the database, files and mails in this folder' },
 	},
-	columns: answer('delivered', 'seconds', 'report', 'commands', 'kept'),
 	reach: [],
 	needsNoTarget: true,
-	output: '{"delivered", "seconds", "report", "commands", "kept"}',
+	...answers(['delivered', 'seconds', 'report', 'commands', 'kept']),
 	examples: ['mailctl demo', 'mailctl demo --keep ./mailctl-demo'],
 	run: async (cx, { options }): Promise<ExitCode> => {
 		if (cx.dryRun) throw new UsageError('demo has no dry run: it works on a temporary database');

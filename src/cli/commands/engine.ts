@@ -6,7 +6,7 @@ import type { LocalEngine } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
-import { answer } from '../render/columns.js';
+import { answers } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
 import { acceptance, explained, remedyFor, smtpRefusal } from '../verbs/refusals.js';
 import { backup, restore } from './engine/backup.js';
@@ -46,8 +46,7 @@ const init = command({
 	options: initOptions,
 	writes: true,
 	createsDatabase: true,
-	columns: answer('path', 'created', 'settings', 'sender'),
-	output: '{"path", "created", "settings", "sender"}',
+	...answers(['path', 'created', 'settings', 'sender']),
 	exits: [74],
 	examples: [
 		'mailctl engine init --sender news@example.com --smtp smtp://127.0.0.1:2525',

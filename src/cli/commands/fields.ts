@@ -2,7 +2,7 @@ import type { Field } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import type { Question } from '../frame/prompts.js';
-import { answer, type Columns, column } from '../render/columns.js';
+import { answers, type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { change, create as createRecord } from '../verbs/changing.js';
 import { walk } from '../verbs/listing.js';
@@ -18,7 +18,6 @@ const fieldArg = { name: 'field', summary: 'an id or a variable', of: 'field', a
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list the fields',
 	examples: ['mailctl fields list', 'mailctl fields list -o json'],
 	output: 'an array of fields',
@@ -122,15 +121,13 @@ const update = command({
 
 const remove = command({
 	name: 'delete',
-	aliases: ['rm'],
 	summary: 'delete a field',
 	description:
 		'Removes the values of a few thousand subscribers at a time, so that others can write meanwhile. After Ctrl-C or a ' +
 		'kill the field keeps the remaining values, and the same command continues.',
 	args: [fieldArg],
 	examples: ['mailctl fields delete city --confirm city'],
-	columns: answer('deleted'),
-	output: '{"deleted": [ids]}',
+	...answers({ deleted: '[ids]' }),
 	exits: [3],
 	writes: true,
 	severity: 'severe',

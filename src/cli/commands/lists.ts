@@ -6,7 +6,7 @@ import type { List } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { exits } from '../frame/exit.js';
-import { answer, type Columns, column, parseFields } from '../render/columns.js';
+import { answers, type Columns, column, parseFields } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { change, create as createRecord, deleteEach, eachOf, findEach } from '../verbs/changing.js';
 import { listOptions, listRows, walk } from '../verbs/listing.js';
@@ -35,7 +35,6 @@ const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'W
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list mailing lists',
 	options: listOptions,
 	columns: listColumns,
@@ -163,15 +162,13 @@ const inSlices =
 
 const remove = command({
 	name: 'delete',
-	aliases: ['rm'],
 	summary: 'delete lists with their subscribers',
 	description: inSlices,
 	args: [{ ...listArg, summary: 'ids or exact names', many: true }],
 	options: { by: byOption },
 	writes: true,
 	severity: 'severe',
-	columns: answer('deleted'),
-	output: '{"deleted": [ids]}',
+	...answers({ deleted: '[ids]' }),
 	exits: [3, 9],
 	examples: ["mailctl lists delete 12 --confirm 'Monthly news'", 'mailctl lists delete 12 13 --confirm 2'],
 	run: async (cx, { args, options }) => {
@@ -198,8 +195,7 @@ const clear = command({
 	options: { by: byOption },
 	writes: true,
 	severity: 'severe',
-	columns: answer('list_id', 'deleted'),
-	output: '{"list_id": id, "deleted": count}',
+	...answers({ list_id: 'id', deleted: 'count' }),
 	exits: [3, 9],
 	examples: ["mailctl lists clear 12 --confirm 'Monthly news'"],
 	run: async (cx, { args, options }) => {

@@ -10,7 +10,7 @@ import { type Hint, joinHints, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { classify, hinted } from '../frame/exit.js';
-import { answer } from '../render/columns.js';
+import { answers } from '../render/columns.js';
 
 export const login = command({
 	name: 'login',
@@ -30,8 +30,7 @@ export const login = command({
 	writes: true,
 	profiles: true,
 	reach: reachOptions,
-	columns: answer('profile', 'base_url', 'service', 'is_default', 'checked'),
-	output: '{"profile", "base_url", "service", "is_default", "checked"}',
+	...answers(['profile', 'base_url', 'service', 'is_default', 'checked']),
 	exits: [4, 6, 7, 78],
 	examples: [
 		'mailctl login https://mail.example.com --profile prod --token-stdin < token.txt',
@@ -175,8 +174,7 @@ export const logout = command({
 	writes: true,
 	profiles: true,
 	reach: ['profile'],
-	columns: answer('profile', 'removed'),
-	output: '{"profile", "removed"}',
+	...answers(['profile', 'removed']),
 	exits: [78],
 	examples: ['mailctl logout --profile prod'],
 	run: async (cx) => {

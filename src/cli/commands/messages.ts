@@ -149,7 +149,6 @@ function isIn(code: string | null, diagnostic: string | null): boolean {
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list messages, newest first',
 	options: {
 		status: { kind: 'choice', choices: messageStates, summary: 'filter by state' },

@@ -15,7 +15,7 @@ import { type CommandGroup, command, kebab } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { answer, type Columns, column } from '../render/columns.js';
+import { answers, type Columns, column } from '../render/columns.js';
 
 interface Shown {
 	name: string;
@@ -54,7 +54,6 @@ const storedArg = { ...nameArg, of: 'stored profile' } as const;
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list profiles',
 	profiles: true,
 	reach: [],
@@ -188,7 +187,6 @@ const rename = command({
 
 const remove = command({
 	name: 'remove',
-	aliases: ['rm', 'delete'],
 	summary: 'remove a profile and its token',
 	description: 'The default profile cannot be removed: use another one first.',
 	args: [storedArg],
@@ -196,8 +194,7 @@ const remove = command({
 	profiles: true,
 	reach: [],
 	severity: 'mild',
-	columns: answer('removed'),
-	output: '{"removed": name}',
+	...answers({ removed: 'name' }),
 	exits: [78],
 	examples: ['mailctl profile remove prod --yes'],
 	run: async (cx, { args }) => {

@@ -1,6 +1,6 @@
 import type { Sender } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
-import { answer, type Columns, column } from '../render/columns.js';
+import { answers, type Columns, column } from '../render/columns.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { change, create } from '../verbs/changing.js';
 import { walk } from '../verbs/listing.js';
@@ -16,7 +16,6 @@ const columns: Columns<Sender> = [
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list sender addresses',
 	examples: ['mailctl senders list'],
 	output: 'an array of senders',
@@ -51,12 +50,10 @@ const add = command({
 
 const remove = command({
 	name: 'remove',
-	aliases: ['rm', 'delete'],
 	summary: 'remove a sender address',
 	args: [{ name: 'address', summary: 'an address or an id', of: 'sender', ask: 'Which sender:' }],
 	examples: ['mailctl senders remove news@example.com --yes'],
-	columns: answer('deleted'),
-	output: '{"deleted": [ids]}',
+	...answers({ deleted: '[ids]' }),
 	exits: [3],
 	writes: true,
 	severity: 'mild',

@@ -22,7 +22,6 @@ import { findInAllLists, subscribersByKey } from './subscribers/walk.js';
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list the subscribers of a list',
 	options: {
 		...listOption,

@@ -16,7 +16,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { answer, parseFields, unknownField } from '../render/columns.js';
+import { answers, parseFields, unknownField } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { agreeToAll, eachOf, nameOrCount, namesOf } from '../verbs/changing.js';
@@ -35,7 +35,6 @@ import { suppressionImport } from './suppressions/import.js';
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list suppressed addresses',
 	description:
 		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. ' +
@@ -147,7 +146,6 @@ async function assertAccepted(
 
 const remove = command({
 	name: 'remove',
-	aliases: ['rm', 'delete'],
 	summary: 'lift the suppressions of addresses',
 	description:
 		'Lifts all suppressions of an address, or those with --reason or of --list. Subscribers stay inactive until ' +
@@ -159,8 +157,7 @@ const remove = command({
 	},
 	writes: true,
 	severity: 'mild',
-	columns: answer('deleted', 'suppressions', 'inactive_subscribers'),
-	output: '{"deleted": [addresses], "suppressions": 2, "inactive_subscribers": 1}',
+	...answers({ deleted: '[addresses]', suppressions: '2', inactive_subscribers: '1' }),
 	exits: [3, 9],
 	examples: [
 		'mailctl suppressions remove ann@example.com --yes',

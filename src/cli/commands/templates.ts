@@ -6,7 +6,7 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
 import { cleanLines } from '../render/clean.js';
-import { answer, type Columns, column } from '../render/columns.js';
+import { answers, type Columns, column } from '../render/columns.js';
 import { change, create as createRecord } from '../verbs/changing.js';
 import { readMarkdown } from '../verbs/content.js';
 import { walk } from '../verbs/listing.js';
@@ -34,7 +34,6 @@ const bodies = {
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list templates',
 	examples: ['mailctl templates list'],
 	output: 'an array of templates',
@@ -118,13 +117,11 @@ const update = command({
 
 const remove = command({
 	name: 'delete',
-	aliases: ['rm'],
 	summary: 'delete a template',
 	description: 'Messages that were accepted with it are sent unchanged.',
 	args: [templateArg],
 	examples: ['mailctl templates delete Welcome --yes'],
-	columns: answer('deleted'),
-	output: '{"deleted": [ids]}',
+	...answers({ deleted: '[ids]' }),
 	exits: [3],
 	writes: true,
 	severity: 'mild',

@@ -8,7 +8,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { answer, type Columns, column } from '../render/columns.js';
+import { answers, type Columns, column } from '../render/columns.js';
 import {
 	agreeToAll,
 	change,
@@ -41,7 +41,6 @@ const showSecrets = { kind: 'flag', summary: 'show passwords and secrets in URLs
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list webhooks',
 	description: stateNote,
 	options: { showSecrets },
@@ -159,13 +158,11 @@ const update = command({
 
 const deletion = command({
 	name: 'delete',
-	aliases: ['rm'],
 	summary: 'delete webhooks',
 	description: 'Their waiting notifications are not sent.',
 	args: [{ ...hookArg, summary: 'ids of webhooks', many: true }],
 	examples: ['mailctl webhooks delete 3 --yes'],
-	columns: answer('deleted'),
-	output: '{"deleted": [ids]}',
+	...answers({ deleted: '[ids]' }),
 	exits: [3, 9],
 	writes: true,
 	severity: 'mild',
@@ -187,7 +184,7 @@ const test = command({
 		'Sends one notification at once. It is not repeated, and `webhooks deliveries` does not list it. A 2xx is success.',
 	args: [hookArg],
 	examples: ['mailctl webhooks test 3'],
-	columns: answer('result', 'status_code', 'error', 'duration_ms'),
+	columns: answers(['result', 'status_code', 'error', 'duration_ms']).columns,
 	output: 'the service’s answer; the engine’s: {"result", "status_code", "error", "duration_ms"}',
 	exits: [3, 9],
 	writes: true,

@@ -1,8 +1,7 @@
 import { emailKey } from '../../api/address.js';
-import type { Api } from '../../api/api.js';
 import { formatDateTime, microsPerDay } from '../../api/datetime.js';
 import type { LeftOut, ListedSubscriber, Person, PersonMessage } from '../../api/people.js';
-import type { List, WireDateTime } from '../../api/records.js';
+import type { WireDateTime } from '../../api/records.js';
 import type { Suppression } from '../../api/suppressions.js';
 import { command as describe } from '../frame/command.js';
 import { type Hint, mailctl } from '../frame/command-line.js';
@@ -37,53 +36,36 @@ export const command = describe({
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
 		assertAddress(args.address);
-		await cx.connection();
-		const since = formatDateTime(cx.clock.now() - shownDays * microsPerDay);
+		const now = cx.clock.now();
+		const since = formatDateTime(now - shownDays * microsPerDay);
 		const held = await readHeld(cx, args.address, options.all ? null : since);
-		if (!held.isKnown) throw unknown(held, cx.times);
-		const now = formatDateTime(cx.clock.now());
-		const { sentences, next } = answerOf(held, { now, times: cx.times });
+		const page = new WhyPage(held, formatDateTime(now), cx.times);
+		if (!held.isKnown) throw new CliError('not_found', exits.notFound, page.unknown());
+		const { sentences, next } = page.answer();
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) {
 			await cx.out.document(documentOf(held, sentences));
 		} else {
-			const shown = { days: options.all ? null : shownDays, times: cx.times };
-			const text = pageOf(held, sentences, shown).map(clean).join('\n');
+			const text = page
+				.lines(sentences, options.all ? null : shownDays)
+				.map(clean)
+				.join('\n');
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
-		const [last] = held.told?.recent ?? [];
 		// A submission never has the id of a message, so this asks only for the state of the queue.
-		if (last !== undefined && isDue(last, now)) await sayWhatHolds(cx, { submission: last.id });
+		const due = page.lastIfDue();
+		if (due !== null) await sayWhatHolds(cx, { submission: due.id });
 	},
 });
 
-function isDue({ state, due_at }: PersonMessage, now: WireDateTime): boolean {
-	return ['queued', 'deferred'].includes(state) && due_at !== null && due_at <= now;
-}
+type Told = Omit<Person, 'email' | 'subscribers' | 'is_known'> & { recent: readonly PersonMessage[] };
 
-function unknown({ email, told }: Held, times: Times): CliError {
-	const deleted = told?.deleted === undefined ? '' : `; ${deletedText(told.deleted, times)}`;
-	const where =
-		told === null
-			? 'in any list of this service'
-			: `here: it is in no list, and no mail went to it${deleted}`;
-	return new CliError('not_found', exits.notFound, `${email} is not known ${where}`);
-}
-
-function documentOf({ email, subscribers, told }: Held, answer: readonly string[]): object {
-	return {
-		email,
-		answer,
-		subscribers,
-		suppressions: told?.suppressions ?? null,
-		date_erased: told?.date_erased ?? null,
-		date_sender: told?.date_sender ?? null,
-		left_out: told?.left_out ?? null,
-		copies: told?.copies ?? null,
-		message_count: told?.messages ?? null,
-		deleted: told?.deleted ?? null,
-		messages: told?.recent ?? null,
-	};
+/** `told` is null for a service that has only lists and subscribers. */
+interface Held {
+	email: string;
+	isKnown: boolean;
+	subscribers: readonly ListedSubscriber[];
+	told: Told | null;
 }
 
 const sliceSize = 100;
@@ -91,9 +73,16 @@ const sliceSize = 100;
 /** `since` excludes older messages; null: none. Throws errors of the service. */
 async function readHeld(cx: CommandContext, address: string, since: string | null): Promise<Held> {
 	const api = await cx.api();
-	const { people } = (await api.capabilities()).ext;
-	if (people === undefined) return documented(api, address, cx.signal);
 	const { signal } = cx;
+	const { people } = (await api.capabilities()).ext;
+	if (people === undefined) {
+		const names = new Map<number, string>();
+		for await (const { id, name } of walk(api.lists, {}, { signal })) names.set(id, name);
+		const subscribers: ListedSubscriber[] = [];
+		for await (const one of findInAllLists(api, address, signal))
+			subscribers.push({ ...one, list_name: names.get(one.list_id) ?? String(one.list_id) });
+		return { email: emailKey(address), isKnown: subscribers.length > 0, subscribers, told: null };
+	}
 	const { email, subscribers, is_known: isKnown, ...told } = await people.get(address, { signal });
 	const recent: PersonMessage[] = [];
 	for (let before: number | null | undefined; before !== null && told.messages > 0; ) {
@@ -106,98 +95,242 @@ async function readHeld(cx: CommandContext, address: string, since: string | nul
 	return { email, isKnown, subscribers, told: { ...told, recent } };
 }
 
-async function documented(api: Api, address: string, signal: AbortSignal): Promise<Held> {
-	const names = new Map<number, string>();
-	const lists = walk<object, List>(api.lists, {}, { signal });
-	for await (const { id, name } of lists) names.set(id, name);
-	const subscribers: ListedSubscriber[] = [];
-	for await (const one of findInAllLists(api, address, signal))
-		subscribers.push({ ...one, list_name: names.get(one.list_id) ?? String(one.list_id) });
-	return { email: emailKey(address), isKnown: subscribers.length > 0, subscribers, told: null };
+function documentOf({ email, subscribers, told }: Held, answer: readonly string[]): object {
+	const { suppressions, date_erased, date_sender, left_out, copies, messages, deleted, recent } = told ?? {};
+	return {
+		...{ email, answer, subscribers, suppressions: suppressions ?? null },
+		...{ date_erased: date_erased ?? null, date_sender: date_sender ?? null, left_out: left_out ?? null },
+		...{ copies: copies ?? null, message_count: messages ?? null, deleted: deleted ?? null },
+		messages: recent ?? null,
+	};
 }
 
-/** `told` is null for a service that has only lists and subscribers. */
-interface Held {
-	email: string;
-	isKnown: boolean;
-	subscribers: readonly ListedSubscriber[];
-	told: (Omit<Person, 'email' | 'subscribers' | 'is_known'> & { recent: readonly PersonMessage[] }) | null;
-}
+class WhyPage {
+	readonly #held: Held;
+	readonly #now: WireDateTime;
+	readonly #times: Times;
+	readonly #recent: readonly PersonMessage[];
+	readonly #suppressions: readonly Suppression[];
 
-interface Answer {
-	sentences: string[];
-	next: Hint[];
-}
+	constructor(held: Held, now: WireDateTime, times: Times) {
+		this.#held = held;
+		this.#now = now;
+		this.#times = times;
+		this.#recent = held.told?.recent ?? [];
+		this.#suppressions = held.told?.suppressions ?? [];
+	}
 
-interface At {
-	now: WireDateTime;
-	times: Times;
-}
+	unknown(): string {
+		const { email, told } = this.#held;
+		if (told === null) return `${email} is not known in any list of this service`;
+		return `${email} is not known here: it is in no list, and no mail went to it${this.#deleted('; ')}`;
+	}
 
-function answerOf({ email, subscribers, told }: Held, at: At): Answer {
-	const recent = told?.recent ?? [];
-	if (told !== null && told.date_erased !== null) {
-		const day = at.times.day(told.date_erased);
+	lastIfDue(): PersonMessage | null {
+		const [last] = this.#recent;
+		const isWaiting = last?.state === 'queued' || last?.state === 'deferred';
+		return isWaiting && last.due_at !== null && last.due_at <= this.#now ? last : null;
+	}
+
+	answer(): { sentences: string[]; next: Hint[] } {
+		const { email, subscribers, told } = this.#held;
+		if (told !== null && told.date_erased !== null) {
+			const day = this.#times.day(told.date_erased);
+			const said = `${email} gets no bulk mail: the person was erased on ${day}, and what was kept about the address is gone.`;
+			const lift = mailctl('subscribers', 'erase', email, '--lift');
+			return { sentences: [said], next: [['if the person joins again: ', lift]] };
+		}
+		const activating = ({ list_id }: ListedSubscriber): Hint =>
+			mailctl('subscribers', 'activate', email, '--list', String(list_id));
+		const ofAll = this.#strongest(null);
+		if (ofAll !== undefined) {
+			const { reason } = ofAll;
+			const what = stopsAll.has(reason) ? 'no mail' : 'no bulk mail of any list';
+			const isBounce = reason === 'HARDBOUNCED' || reason === 'SOFTBOUNCED';
+			const when = isBounce ? 'when the mailbox accepts mail again: ' : 'if the person asks for mail: ';
+			const lift: Hint = [when, mailctl('suppressions', 'remove', email, '--reason', reason, '--yes')];
+			const inactive = subscribers.find(({ is_active }) => !is_active);
+			return {
+				sentences: [`${email} gets ${what}: ${this.#because(ofAll)}`],
+				next: inactive === undefined ? [lift] : [lift, ['then ', activating(inactive)]],
+			};
+		}
+		const stopped = subscribers.filter(
+			({ is_active, list_id }) => !is_active || this.#strongest(list_id) !== undefined,
+		);
+		const names = subscribers.filter((one) => !stopped.includes(one)).map(({ list_name }) => list_name);
+		const gets = told === null ? 'is active in' : 'gets the mail of';
 		return {
 			sentences: [
-				`${email} gets no bulk mail: the person was erased on ${day}, and what was kept about the address is gone.`,
+				...stopped.map((one) => `${email} gets no mail from list ${one.list_name}: ${this.#reasonOf(one)}`),
+				...(names.length === 0
+					? []
+					: [`${email} ${gets} list${names.length === 1 ? '' : 's'} ${names.join(', ')}.`]),
+				...(subscribers.length === 0 ? [`${email} is in no list.`] : []),
+				...(told === null
+					? ['This service tells nothing about messages, suppressions and bounces.']
+					: this.#ofMessages(told, stopped)),
 			],
-			next: [['if the person joins again: ', mailctl('subscribers', 'erase', email, '--lift')]],
+			next: stopped.map((one) => ['if the person asks for mail: ', activating(one)]),
 		};
 	}
-	const inForce = (told?.suppressions ?? []).filter(
-		({ expires_at }) => expires_at === null || expires_at > at.now,
-	);
-	const ofAll = strongestOf(inForce.filter(({ list_id }) => list_id === null));
-	const inactive = subscribers.filter(({ is_active }) => !is_active);
-	if (ofAll !== undefined) {
-		const what = stopsAll.has(ofAll.reason) ? 'no mail' : 'no bulk mail of any list';
-		const isBounce = ofAll.reason === 'HARDBOUNCED' || ofAll.reason === 'SOFTBOUNCED';
-		const when = isBounce ? 'when the mailbox accepts mail again: ' : 'if the person asks for mail: ';
-		const then = inactive.slice(0, 1).map((one) => ['then ', activating(email, one)]);
-		return {
-			sentences: [`${email} gets ${what}: ${because(ofAll, recent, at.times)}`],
-			next: [[when, mailctl('suppressions', 'remove', email, '--reason', ofAll.reason, '--yes')], ...then],
-		};
+
+	/** Returns the strongest suppression in force of the list, or of all lists (null). */
+	#strongest(listId: number | null): Suppression | undefined {
+		return this.#suppressions
+			.filter(
+				({ list_id, expires_at }) => list_id === listId && (expires_at === null || expires_at > this.#now),
+			)
+			.sort((a, b) => order.indexOf(a.reason) - order.indexOf(b.reason))[0];
 	}
-	const ofList = (one: ListedSubscriber) =>
-		strongestOf(inForce.filter(({ list_id }) => list_id === one.list_id));
-	const stopped = subscribers.filter((one) => !one.is_active || ofList(one) !== undefined);
-	const active = subscribers.filter((one) => !stopped.includes(one));
-	const reasonOf = (one: ListedSubscriber) => {
-		const suppression = ofList(one);
-		if (suppression !== undefined) return because(suppression, recent, at.times);
-		const by = told === null ? '' : ', made so by hand or by an import';
-		return `the subscriber is inactive${one.disable_reason === null ? by : ` (${one.disable_reason})`}.`;
-	};
-	const names = active.map(({ list_name }) => list_name);
-	const lists = `list${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
-	return {
-		sentences: [
-			...stopped.map((one) => `${email} gets no mail from list ${one.list_name}: ${reasonOf(one)}`),
-			...(active.length === 0
+
+	#reasonOf({ list_id, disable_reason }: ListedSubscriber): string {
+		const suppression = this.#strongest(list_id);
+		if (suppression !== undefined) return this.#because(suppression);
+		const by = this.#held.told === null ? '' : ', made so by hand or by an import';
+		return `the subscriber is inactive${disable_reason === null ? by : ` (${disable_reason})`}.`;
+	}
+
+	#because({ reason, date_created, source }: Suppression): string {
+		const day = this.#times.day(date_created);
+		const cause = causes[reason];
+		if (cause === undefined)
+			return source === 'IMPORT'
+				? `an import of ${day} suppressed the address.`
+				: `the address was suppressed by hand on ${day}.`;
+		if (source === 'API' || source === 'IMPORT')
+			return `${sources[source]} of ${day} marked the address as ${cause.mark}.`;
+		return cause.text(day, bounceText(this.#recent));
+	}
+
+	#ofMessages({ left_out, messages }: Told, stopped: readonly ListedSubscriber[]): string[] {
+		const [last] = this.#recent;
+		const [left] = left_out;
+		const none =
+			messages > 0
+				? 'No message was made for it in the last 30 days.'
+				: `No message for it is known${this.#deleted(': ')}.`;
+		return [
+			last === undefined ? none : this.#lastSentence(last, stopped),
+			...(left === undefined
 				? []
-				: [`${email} ${told === null ? 'is active in' : 'gets the mail of'} ${lists}.`]),
-			...(subscribers.length === 0 ? [`${email} is in no list.`] : []),
-			...(told === null
-				? ['This service tells nothing about messages, suppressions and bounces.']
-				: ofMessages(told, stopped, at)),
-		],
-		next: stopped.map((one) => ['if the person asks for mail: ', activating(email, one)]),
-	};
+				: [`Campaign ${left.key} left it out: ${withoutStop(left.error ?? left.code)}.`]),
+		];
+	}
+
+	#lastSentence(message: PersonMessage, stopped: readonly ListedSubscriber[]): string {
+		const { subject, state, date_created, date_sent, due_at, last_reply, attempts } = message;
+		const times = this.#times;
+		const of = message.campaign == null ? '' : ` (campaign ${message.campaign})`;
+		const said = last_reply === null || last_reply === '' ? '' : `: ${withoutStop(last_reply)}`;
+		const isLater = due_at !== null && due_at > this.#now;
+		const due = isLater ? `planned for ${times.moment(due_at)}` : 'due and waits for its first delivery';
+		const next = `attempt ${attempts + 1}`;
+		const waits = isLater ? `waits for ${next} at ${times.moment(due_at)}` : `is due for ${next}`;
+		const told: Readonly<Record<PersonMessage['state'], string>> = {
+			sent: `was accepted by the mail server on ${times.day(date_sent ?? date_created)}${said}`,
+			staged: 'waits: its campaign is not released',
+			queued: `is ${due}`,
+			leased: `is ${due}`,
+			deferred: `${waits}${attempts === 0 ? '' : `; attempt ${attempts} was deferred`}${said}`,
+			bounced: `bounced${said}`,
+			failed: `failed${said}`,
+			uncertain: `may have arrived or not: its last attempt had no clear end${said}`,
+			canceled: `was canceled${said}`,
+		};
+		// Bulk mail of a list that the address has left is skipped when it is due.
+		const isStopped =
+			message.type === 'BULK' &&
+			['staged', 'queued', 'deferred'].includes(state) &&
+			stopped.some(({ list_id }) => list_id === message.list_id);
+		const what = isStopped
+			? 'is not sent: it is for a list whose mail the address gets no more'
+			: told[state];
+		return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
+	}
+
+	/** Says before which day messages are deleted, if some are. */
+	#deleted(before: string): string {
+		const deleted = this.#held.told?.deleted;
+		return deleted === undefined ? '' : `${before}${deletedText(deleted, this.#times)}`;
+	}
+
+	/** `days` limits the messages; null shows all, each with its history. */
+	lines(answer: readonly string[], days: number | null): string[] {
+		const { subscribers, told } = this.#held;
+		const blocks: [title: string, lines: readonly string[]][] = [
+			['Lists', subscribers.map((one) => this.#subscriber(one))],
+		];
+		if (told !== null) {
+			const { messages, left_out, copies, date_sender, deleted } = told;
+			const of = days === null ? '' : ` of the last ${days} days`;
+			blocks.push(
+				['Suppressions', this.#suppressions.map((one) => this.#suppression(one))],
+				[
+					`Messages${of}, the newest first`,
+					[
+						...this.#recent.flatMap((one, at) => this.#message(one, days === null || isTold(one, at))),
+						...(days === null ? [] : moreLines(this.#recent, messages - this.#recent.length)),
+						...(deleted === undefined ? [] : [deletedText(deleted, this.#times)]),
+					],
+				],
+				['Left out of campaigns', left_out.map((one) => this.#leftOut(one))],
+			);
+			if (copies.length > 0) blocks.push(['Messages with the address as a copy or for replies', copies]);
+			if (date_sender !== null) blocks.push(['Verified sender', [`since ${this.#times.text(date_sender)}`]]);
+		}
+		const filled = blocks.filter(([, lines]) => lines.length > 0);
+		const empty = blocks.filter(([, lines]) => lines.length === 0).map(([title]) => `${title}: none`);
+		const caption = this.#times.caption();
+		return [
+			...answer,
+			...filled.flatMap(([title, lines]) => ['', title, ...lines.map((line) => `  ${line}`)]),
+			...(empty.length === 0 ? [] : ['', ...empty]),
+			...(caption === null ? [] : ['', caption]),
+		];
+	}
+
+	#subscriber(one: ListedSubscriber): string {
+		const { list_name, list_id, id, is_active, disable_reason, source, date_created } = one;
+		const since = this.#suppressions.find(
+			(other) => other.reason === disable_reason && (other.list_id === null || other.list_id === list_id),
+		);
+		const at = since === undefined ? '' : ` ${this.#times.text(since.date_created)}`;
+		const why = disable_reason === null ? '' : ` (${disable_reason}${at})`;
+		const state = is_active ? 'active' : `inactive${why}`;
+		const added = `added ${this.#times.text(date_created)} by ${sources[source] ?? source}`;
+		return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, ${added}`;
+	}
+
+	#suppression({ reason, list_id, source, date_created, expires_at }: Suppression): string {
+		const list = this.#held.subscribers.find((one) => one.list_id === list_id)?.list_name ?? list_id;
+		const of = list_id === null ? 'all lists' : `list ${list}`;
+		const until = expires_at === null ? '' : `, until ${this.#times.text(expires_at)}`;
+		return `${reason} of ${of}, set ${this.#times.text(date_created)} by ${sources[source] ?? source}${until}`;
+	}
+
+	#leftOut({ key, campaign, date_created, code, error }: LeftOut): string {
+		// Most errors start with the code itself.
+		const why = error === null || error.startsWith(code) ? (error ?? code) : `${code}, ${error}`;
+		// A campaign of send calls has no name besides its UUID.
+		const named = key === campaign ? key : `${key} (${campaign})`;
+		return `${this.#times.text(date_created)} ${named}: ${why}`;
+	}
+
+	#message(message: PersonMessage, isWhole: boolean): string[] {
+		const { id, subject, state, date_created, campaign } = message;
+		const of = campaign == null ? '' : ` of campaign ${campaign}`;
+		const history = isWhole ? detailLines(message, this.#times) : [];
+		return [
+			`${this.#times.text(date_created)} ${state} "${subject}"${of} ${id}`,
+			...history.map((line) => `  ${line}`),
+		];
+	}
 }
 
 /** Strongest first, as in the store. */
 const order = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'MANUAL'];
 const stopsAll: ReadonlySet<string> = new Set(['COMPLAINED', 'HARDBOUNCED']);
-
-function strongestOf(suppressions: readonly Suppression[]): Suppression | undefined {
-	return [...suppressions].sort((a, b) => order.indexOf(a.reason) - order.indexOf(b.reason))[0];
-}
-
-function activating(email: string, { list_id }: ListedSubscriber): Hint {
-	return mailctl('subscribers', 'activate', email, '--list', String(list_id));
-}
 
 const causes: Readonly<Record<string, { mark: string; text: (day: string, bounce: string) => string }>> = {
 	HARDBOUNCED: {
@@ -215,21 +348,16 @@ const causes: Readonly<Record<string, { mark: string; text: (day: string, bounce
 	UNSUBSCRIBED: { mark: 'unsubscribed', text: (day) => `the person unsubscribed on ${day}.` },
 };
 
-function because(
-	{ reason, date_created, source }: Suppression,
-	messages: readonly PersonMessage[],
-	times: Times,
-): string {
-	const day = times.day(date_created);
-	const cause = causes[reason];
-	if (cause === undefined)
-		return source === 'IMPORT'
-			? `an import of ${day} suppressed the address.`
-			: `the address was suppressed by hand on ${day}.`;
-	if (source === 'API' || source === 'IMPORT')
-		return `${sourceText(source)} of ${day} marked the address as ${cause.mark}.`;
-	return cause.text(day, bounceText(messages));
-}
+const sources: Readonly<Record<string, string>> = {
+	RECIPIENT: 'the recipient',
+	DELIVERY: 'a delivery',
+	BOUNCE: 'a bounce report',
+	COMPLAINT: 'a complaint',
+	API: 'the API or a command',
+	IMPORT: 'an import',
+	FORM: 'a form',
+	APP: 'an application',
+};
 
 function bounceText(messages: readonly PersonMessage[]): string {
 	for (const { reports = [], delivery_attempts, visits } of messages) {
@@ -243,56 +371,6 @@ function bounceText(messages: readonly PersonMessage[]): string {
 	return '';
 }
 
-function ofMessages(
-	{ recent: [last], left_out, messages, deleted }: NonNullable<Held['told']>,
-	stopped: readonly ListedSubscriber[],
-	at: At,
-): string[] {
-	const [left] = left_out;
-	const gone = deleted === undefined ? '' : `: ${deletedText(deleted, at.times)}`;
-	const none =
-		messages > 0 ? 'No message was made for it in the last 30 days.' : `No message for it is known${gone}.`;
-	return [
-		last === undefined ? none : lastSentence(last, stopped, at),
-		...(left === undefined
-			? []
-			: [`Campaign ${left.key} left it out: ${withoutStop(left.error ?? left.code)}.`]),
-	];
-}
-
-function lastSentence(
-	message: PersonMessage,
-	stopped: readonly ListedSubscriber[],
-	{ now, times }: At,
-): string {
-	const { subject, state, date_created, date_sent, due_at, last_reply, attempts, campaign, list_id } =
-		message;
-	const of = campaign == null ? '' : ` (campaign ${campaign})`;
-	const said = last_reply === null || last_reply === '' ? '' : `: ${withoutStop(last_reply)}`;
-	const isLater = due_at !== null && due_at > now;
-	const due = isLater ? `planned for ${times.moment(due_at)}` : 'due and waits for its first delivery';
-	const next = `attempt ${attempts + 1}`;
-	const waits = isLater ? `waits for ${next} at ${times.moment(due_at)}` : `is due for ${next}`;
-	const told: Readonly<Record<PersonMessage['state'], string>> = {
-		sent: `was accepted by the mail server on ${times.day(date_sent ?? date_created)}${said}`,
-		staged: 'waits: its campaign is not released',
-		queued: `is ${due}`,
-		leased: `is ${due}`,
-		deferred: `${waits}${attempts === 0 ? '' : `; attempt ${attempts} was deferred`}${said}`,
-		bounced: `bounced${said}`,
-		failed: `failed${said}`,
-		uncertain: `may have arrived or not: its last attempt had no clear end${said}`,
-		canceled: `was canceled${said}`,
-	};
-	// Bulk mail of a list that the address has left is skipped when it is due.
-	const isStopped =
-		message.type === 'BULK' &&
-		['staged', 'queued', 'deferred'].includes(state) &&
-		stopped.some((one) => one.list_id === list_id);
-	const what = isStopped ? 'is not sent: it is for a list whose mail the address gets no more' : told[state];
-	return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
-}
-
 /** The quoting sentence adds a full stop. A regular expression would take quadratic time on blanks. */
 function withoutStop(text: string): string {
 	let end = text.length;
@@ -300,119 +378,13 @@ function withoutStop(text: string): string {
 	return text.slice(0, end);
 }
 
-function pageOf(
-	{ subscribers, told }: Held,
-	answer: readonly string[],
-	{ days, times }: { days: number | null; times: Times },
-): string[] {
-	const blocks: [title: string, lines: readonly string[]][] = [
-		[
-			'Lists',
-			subscribers.map((one) => subscriberLine(one, { suppressions: told?.suppressions ?? [], times })),
-		],
-	];
-	if (told !== null) {
-		const { suppressions, recent, messages, left_out, copies, date_sender } = told;
-		const names = new Map(subscribers.map(({ list_id, list_name }) => [list_id, list_name]));
-		const titled =
-			days === null ? 'Messages, the newest first' : `Messages of the last ${days} days, the newest first`;
-		blocks.push(
-			['Suppressions', suppressions.map((one) => suppressionLine(one, { names, times }))],
-			[
-				titled,
-				[
-					...recent.flatMap((one, at) =>
-						days === null || isTold(one, at) ? messageLines(one, times) : [messageLine(one, times)],
-					),
-					...moreLines(recent, { days, older: messages - recent.length }),
-					...(told.deleted === undefined ? [] : [deletedText(told.deleted, times)]),
-				],
-			],
-			['Left out of campaigns', left_out.map((one) => leftOutLine(one, times))],
-		);
-		if (copies.length > 0) blocks.push(['Messages with the address as a copy or for replies', copies]);
-		if (date_sender !== null) blocks.push(['Verified sender', [`since ${times.text(date_sender)}`]]);
-	}
-	const filled = blocks.filter(([, lines]) => lines.length > 0);
-	const empty = blocks.filter(([, lines]) => lines.length === 0);
-	const lines = [
-		...answer,
-		...filled.flatMap(([title, lines]) => ['', title, ...lines.map((line) => `  ${line}`)]),
-		...(empty.length === 0 ? [] : ['', ...empty.map(([title]) => `${title}: none`)]),
-	];
-	const caption = times.caption();
-	return caption === null ? lines : [...lines, '', caption];
-}
-
-function subscriberLine(
-	one: ListedSubscriber,
-	{ suppressions, times }: { suppressions: readonly Suppression[]; times: Times },
-): string {
-	const { list_name, list_id, id, is_active, disable_reason, source, date_created } = one;
-	const since = suppressions.find(
-		(other) => other.reason === disable_reason && (other.list_id === null || other.list_id === list_id),
-	);
-	const why =
-		disable_reason === null ? '' : ` (${disable_reason}${since ? ` ${times.text(since.date_created)}` : ''})`;
-	const state = is_active ? 'active' : `inactive${why}`;
-	return `${list_name} (list ${list_id}, subscriber ${id}): ${state}, added ${times.text(date_created)} by ${sourceText(source)}`;
-}
-
-function sourceText(source: string): string {
-	return sources[source] ?? source;
-}
-
-const sources: Readonly<Record<string, string>> = {
-	RECIPIENT: 'the recipient',
-	DELIVERY: 'a delivery',
-	BOUNCE: 'a bounce report',
-	COMPLAINT: 'a complaint',
-	API: 'the API or a command',
-	IMPORT: 'an import',
-	FORM: 'a form',
-	APP: 'an application',
-};
-
-function suppressionLine(
-	{ reason, list_id, source, date_created, expires_at }: Suppression,
-	{ names, times }: { names: ReadonlyMap<number, string>; times: Times },
-): string {
-	const of = list_id === null ? 'all lists' : `list ${names.get(list_id) ?? list_id}`;
-	const until = expires_at === null ? '' : `, until ${times.text(expires_at)}`;
-	return `${reason} of ${of}, set ${times.text(date_created)} by ${sourceText(source)}${until}`;
-}
-
-function leftOutLine({ key, campaign, date_created, code, error }: LeftOut, times: Times): string {
-	// Most errors start with the code itself.
-	const why = error === null || error.startsWith(code) ? (error ?? code) : `${code}, ${error}`;
-	// A campaign of send calls has no name besides its UUID.
-	const named = key === campaign ? key : `${key} (${campaign})`;
-	return `${times.text(date_created)} ${named}: ${why}`;
-}
-
 /** Shows the history of the newest message, and of messages that were not sent, so that the page fits a screen. */
 function isTold({ state }: PersonMessage, at: number): boolean {
 	return at === 0 || state !== 'sent';
 }
 
-function moreLines(
-	recent: readonly PersonMessage[],
-	{ days, older }: { days: number | null; older: number },
-): string[] {
-	if (days === null) return [];
-	const folded = recent.filter((one, at) => !isTold(one, at)).length;
-	const more = [
-		...(folded > 0 ? ['replies, opens and clicks of all'] : []),
-		...(older > 0 ? [`${older} older`] : []),
-	];
+function moreLines(recent: readonly PersonMessage[], older: number): string[] {
+	const folded = recent.every(isTold) ? [] : ['replies, opens and clicks of all'];
+	const more = [...folded, ...(older > 0 ? [`${older} older`] : [])];
 	return more.length === 0 ? [] : [`${more.join(', ')}: --all`];
-}
-
-function messageLines(message: PersonMessage, times: Times): string[] {
-	return [messageLine(message, times), ...detailLines(message, times).map((line) => `  ${line}`)];
-}
-
-function messageLine({ id, subject, state, date_created, campaign }: PersonMessage, times: Times): string {
-	const of = campaign == null ? '' : ` of campaign ${campaign}`;
-	return `${times.text(date_created)} ${state} "${subject}"${of} ${id}`;
 }

@@ -5,7 +5,7 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { paced } from '../frame/values.js';
-import { answer } from '../render/columns.js';
+import { answers } from '../render/columns.js';
 import { numberText } from '../render/units.js';
 import { queuePaused } from '../verbs/refusals.js';
 import { sendOptions } from './send/options.js';
@@ -30,8 +30,7 @@ const worker = command({
 	options: { drain: { kind: 'flag', summary: 'end when no message is due' }, ...workOptions },
 	writes: true,
 	role: 'worker',
-	columns: answer('sent', 'deferred', 'bounced', 'failed', 'uncertain', 'canceled', 'queued'),
-	output: '{"sent", "deferred", "bounced", "failed", "uncertain", "canceled", "queued"}',
+	...answers(['sent', 'deferred', 'bounced', 'failed', 'uncertain', 'canceled', 'queued']),
 	exits: [14],
 	examples: ['mailctl worker --drain', 'mailctl worker --connections 10 --rate 50/s'],
 	run: (cx, { options }) => work(cx, options),

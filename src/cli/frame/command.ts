@@ -231,12 +231,20 @@ export async function loadNode(entry: TreeEntry): Promise<Command | CommandGroup
 	return 'group' in loaded ? loaded.group : loaded.command;
 }
 
+/** Aliases of a verb, the same for every noun. */
+const verbAliases: Readonly<Record<string, readonly string[]>> = {
+	list: ['ls'],
+	delete: ['rm'],
+	remove: ['rm', 'delete'],
+};
+
 export function command<
 	const A extends readonly ArgSpec[] = [],
 	const O extends OptionSpecs = Record<never, never>,
 >(spec: CommandSpec<A, O>): Command {
 	const { run, whenStopped, ...described } = spec;
 	return {
+		aliases: verbAliases[spec.name] ?? [],
 		...described,
 		kind: 'command',
 		args: spec.args ?? [],

@@ -29,6 +29,16 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
+/** Describes the single object that a command prints: its keys, perhaps with values for the help, which adds `more`. */
+export function answers(
+	object: readonly string[] | Readonly<Record<string, string>>,
+	more = '',
+): { columns: Columns<never>; output: string } {
+	const values = Array.isArray(object) ? Object.fromEntries(object.map((key) => [key, ''])) : object;
+	const shown = Object.entries(values).map(([key, value]) => `"${key}"${value === '' ? '' : `: ${value}`}`);
+	return { columns: answer(...Object.keys(values)), output: `{${shown.join(', ')}}${more}` };
+}
+
 export function column<T, K extends keyof T & string>(
 	key: K,
 	header: string,

@@ -11,7 +11,7 @@ import { exits } from '../../frame/exit.js';
 import { isForPeople } from '../../frame/globals.js';
 import { inputName } from '../../frame/sources.js';
 import { clean } from '../../render/clean.js';
-import { answer, type Columns } from '../../render/columns.js';
+import { answers, type Columns } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
 
 const countNames = [
@@ -36,8 +36,7 @@ const ingest = command({
 		},
 	],
 	writes: true,
-	columns: answer(...countNames),
-	output: `{${countNames.map((name) => `"${name}"`).join(', ')}}`,
+	...answers(countNames),
 	exits: [9, 75],
 	examples: [
 		'mailctl engine bounces ingest bounce.eml',

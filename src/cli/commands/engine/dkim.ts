@@ -7,7 +7,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isForPeople } from '../../frame/globals.js';
-import { answer, type Columns, column } from '../../render/columns.js';
+import { answers, type Columns, column } from '../../render/columns.js';
 
 const columns: Columns<DkimKey> = [
 	column('domain', 'DOMAIN'),
@@ -37,7 +37,6 @@ const selector = {
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list the keys and their DNS records',
 	description:
 		'Publish each key as a TXT record with this name (RECORD) and value (TXT). `--fields dns_record` prints ' +
@@ -103,13 +102,11 @@ const add = command({
 
 const remove = command({
 	name: 'remove',
-	aliases: ['rm', 'delete'],
 	summary: 'stop signing with a key and erase it',
 	options: { domain: { ...domain, of: 'signed domain' }, selector: { ...selector, of: 'DKIM key' } },
 	writes: true,
 	severity: 'mild',
-	columns: answer('removed'),
-	output: '{"removed": [{"domain", "selector"}]}',
+	...answers({ removed: '[{"domain", "selector"}]' }),
 	exits: [3],
 	examples: ['mailctl engine dkim remove --domain example.com --selector s1 --yes'],
 	run: async (cx, { options }) => {

@@ -5,7 +5,7 @@ import type { QueueStats } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { isForPeople } from '../../frame/globals.js';
 import { clean } from '../../render/clean.js';
-import { answer } from '../../render/columns.js';
+import { answers } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
 import { counted, numberText, replyText } from '../../render/units.js';
 import { fitSentences } from '../../render/wrapping.js';
@@ -34,8 +34,7 @@ const pause = command({
 		'New messages are still accepted. `engine queue resume` ends the pause.',
 	options: { reason: { kind: 'text', summary: 'store this reason with the pause' } },
 	writes: true,
-	columns: answer('kind', 'reason', 'since', 'retry_at', 'faults'),
-	output: '{"kind": "manual", "reason", "since", "retry_at": null, "faults": 0}',
+	...answers({ kind: '"manual"', reason: '', since: '', retry_at: 'null', faults: '0' }),
 	examples: ['mailctl engine queue pause --reason "the mail server moves"'],
 	run: async (cx, { options: { reason } }) => {
 		const { queue } = await cx.local();
@@ -48,8 +47,7 @@ const resume = command({
 	name: 'resume',
 	summary: 'resume sending, and try the mail server at once',
 	writes: true,
-	columns: answer('resumed'),
-	output: '{"resumed": true}, or false if the queue was not paused',
+	...answers({ resumed: 'true' }, ', or false if the queue was not paused'),
 	examples: ['mailctl engine queue resume'],
 	run: async (cx) => {
 		const { queue } = await cx.local();

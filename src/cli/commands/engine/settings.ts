@@ -7,7 +7,7 @@ import { exits } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { didYouMean } from '../../frame/words.js';
 import { clean } from '../../render/clean.js';
-import { answer, type Columns, column } from '../../render/columns.js';
+import { answers, type Columns, column } from '../../render/columns.js';
 import { explained, type Refusal, type Refused } from '../../verbs/refusals.js';
 import { whatGoes } from '../../verbs/retention.js';
 
@@ -69,8 +69,7 @@ const set = command({
 		},
 	],
 	writes: true,
-	columns: answer('name', 'value'),
-	output: '{"name", "value"}',
+	...answers(['name', 'value']),
 	examples: [
 		'mailctl engine settings set time_zone Europe/Oslo',
 		"mailctl engine settings set recipient_domain_limits 'gmail.com=100/h, *=10/s'",
@@ -102,8 +101,7 @@ const unset = command({
 	summary: 'return a setting to its default',
 	args: [{ name: 'setting', summary: 'the name of the setting', of: 'setting', ask: 'Which setting:' }],
 	writes: true,
-	columns: answer('name', 'value'),
-	output: '{"name", "value": null}',
+	...answers({ name: '', value: 'null' }),
 	examples: ['mailctl engine settings unset public_url'],
 	run: async (cx, { args }) => {
 		const engine = await cx.local();

@@ -5,7 +5,7 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isForPeople } from '../../frame/globals.js';
 import { didYouMean } from '../../frame/words.js';
-import { answer, type Columns, column } from '../../render/columns.js';
+import { answers, type Columns, column } from '../../render/columns.js';
 import { missing } from '../../verbs/resolve.js';
 
 const listColumns: Columns<ApiToken> = [
@@ -17,7 +17,6 @@ const listColumns: Columns<ApiToken> = [
 
 const list = command({
 	name: 'list',
-	aliases: ['ls'],
 	summary: 'list the tokens without their secrets',
 	columns: listColumns,
 	output: 'an array of {"name", "scopes", "date_created", "date_revoked"}',
@@ -85,8 +84,7 @@ const revoke = command({
 	args: [{ name: 'name', summary: 'the name of the token', of: 'token', ask: 'Which token:' }],
 	writes: true,
 	severity: 'mild',
-	columns: answer('revoked'),
-	output: '{"revoked": [names]}',
+	...answers({ revoked: '[names]' }),
 	exits: [3],
 	examples: ['mailctl engine tokens revoke shop --yes'],
 	run: async (cx, { args: { name } }) => {

@@ -8,7 +8,7 @@ import { type ContentSource, command } from '../../frame/command.js';
 import type { CommandContext, Foreseen } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { answer } from '../../render/columns.js';
+import { answers } from '../../render/columns.js';
 import { shorten } from '../../render/width.js';
 import {
 	agreeToAll,
@@ -249,15 +249,13 @@ function unsubscribedOf(found: readonly Subscriber[]): string {
 
 export const remove = command({
 	name: 'delete',
-	aliases: ['rm'],
 	summary: 'delete subscribers',
 	description: 'An address that unsubscribed or bounced stays suppressed.',
 	args: [manyArg],
 	options: listOption,
 	writes: true,
 	severity: 'mild',
-	columns: answer('deleted'),
-	output: '{"deleted": [ids]}',
+	...answers({ deleted: '[ids]' }),
 	exits: [3, 9],
 	examples: [
 		'mailctl subscribers delete ann@example.com -l 12 --yes',

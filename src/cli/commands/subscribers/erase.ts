@@ -3,7 +3,7 @@ import type { Erasure, Erasures } from '../../../api/people.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { answer } from '../../render/columns.js';
+import { answers } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
 import { assertAddress } from '../../verbs/address-faults.js';
 import { change } from '../../verbs/changing.js';
@@ -21,7 +21,7 @@ export const subscriberErase = command({
 	writes: true,
 	createsDatabase: false,
 	severity: 'severe',
-	columns: answer('email', 'subscribers', 'messages', 'canceled', 'suppressions', 'lifted'),
+	columns: answers(['email', 'subscribers', 'messages', 'canceled', 'suppressions', 'lifted']).columns,
 	output: '{"email", "subscribers", "messages", "canceled", "suppressions"}; with --lift {"lifted": email}',
 	exits: [3],
 	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],

@@ -5,7 +5,7 @@ import type { ExitCode } from '../../frame/exit.js';
 import { limitYoungGeneration } from '../../frame/heap.js';
 import { inputName, isStream } from '../../frame/sources.js';
 import { parseRate } from '../../frame/values.js';
-import { answer } from '../../render/columns.js';
+import { answers } from '../../render/columns.js';
 import {
 	importArg,
 	importName,
@@ -66,8 +66,7 @@ export const subscriberImport = command({
 	args: [importArg],
 	options: importOptions,
 	writes: true,
-	columns: answer('read', 'created', 'updated', 'unchanged', 'duplicate', 'rejected'),
-	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
+	...answers(['read', 'created', 'updated', 'unchanged', 'duplicate', 'rejected']),
 	exits: [3, 9, 74],
 	examples: [
 		'mailctl subscribers import people.csv --list 12',

@@ -7,7 +7,7 @@ import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
-import { answer } from '../../render/columns.js';
+import { answers } from '../../render/columns.js';
 import {
 	answerImport,
 	columnsRefused,
@@ -46,8 +46,7 @@ export const suppressionImport = command({
 		...tableOptions,
 	},
 	writes: true,
-	columns: answer('read', 'created', 'updated', 'unchanged', 'duplicate', 'rejected'),
-	output: '{"read", "created", "updated", "unchanged", "duplicate", "rejected"}',
+	...answers(['read', 'created', 'updated', 'unchanged', 'duplicate', 'rejected']),
 	exits: [9, 74],
 	examples: [
 		'mailctl suppressions import bounced.csv --reason HARDBOUNCED',

@@ -11,7 +11,7 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
-import { answer, type Columns, column } from '../../render/columns.js';
+import { answers, type Columns, column } from '../../render/columns.js';
 import { change } from '../../verbs/changing.js';
 import { beginningOf, listOptions, listRows, newestFirst, walk } from '../../verbs/listing.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
@@ -105,8 +105,7 @@ export const replay = command({
 		since: { kind: 'date', summary: 'replay deliveries created since this day (with --failed, only failed)' },
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
-	columns: answer('replayed'),
-	output: '{"replayed": N}',
+	...answers({ replayed: 'N' }),
 	exits: [3, 5],
 	writes: true,
 	async run(cx, { args, options: { failed, since } }) {
