@@ -1,4 +1,4 @@
-import type { Subscriber, SubscriberFilter } from '../../api/records.js';
+import type { Subscriber } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
@@ -11,14 +11,15 @@ import { subscriberImport } from './subscribers/import.js';
 import {
 	filterOf,
 	filterOptions,
+	findInAllLists,
 	inList,
 	listOption,
 	resolveSubscriber,
 	subscriberArg,
 	subscriberColumns,
+	subscribersByKey,
 } from './subscribers/lookup.js';
 import { subscriberStats } from './subscribers/stats.js';
-import { findInAllLists, subscribersByKey } from './subscribers/walk.js';
 
 const list = command({
 	name: 'list',
@@ -45,23 +46,13 @@ const list = command({
 		const sort = await sortByVariable(cx, options.sort, subscriberColumns);
 		const { list } = await inList(cx, options);
 		const subscribers = await subscribersByKey(await cx.api(), list.id);
-		const filter: SubscriberFilter = {
-			...filterOf(options),
-			...(options.email !== undefined && { email__exact: options.email }),
-		};
 		const { matcherOf } = await import('../verbs/conditions.js');
 		const matches = await matcherOf(cx, options.where);
 		const { limit, all } = options;
-		const match = matches === null ? undefined : 'where';
-		await listRows(
-			cx,
-			{ match, sort, limit, all },
-			{
-				columns,
-				rows: (most) => walk(subscribers, filter, { signal: cx.signal, limit: most }),
-				...(matches !== null && { matches }),
-			},
-		);
+		const rows = (most: number | undefined) =>
+			walk(subscribers, filterOf(options), { signal: cx.signal, limit: most });
+		if (matches === null) return listRows(cx, { sort, limit, all }, { columns, rows });
+		await listRows(cx, { match: 'where', sort, limit, all }, { columns, rows, matches });
 	},
 });
 
@@ -118,17 +109,7 @@ export const group: CommandGroup = {
 		'mailctl subscribers update ann@example.com -l 12 --meta city=Bergen',
 	],
 	commands: [
-		list,
-		get,
-		find,
-		create,
-		update,
-		activate,
-		deactivate,
-		remove,
-		subscriberImport,
-		subscriberExport,
-		subscriberStats,
-		subscriberErase,
+		...[list, get, find, create, update, activate, deactivate, remove],
+		...[subscriberImport, subscriberExport, subscriberStats, subscriberErase],
 	],
 };

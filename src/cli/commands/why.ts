@@ -16,7 +16,7 @@ import { assertAddress } from '../verbs/address-faults.js';
 import { walk } from '../verbs/listing.js';
 import { sayWhatHolds } from '../verbs/refusals.js';
 import { deletedText, detailLines } from './messages.js';
-import { findInAllLists } from './subscribers/walk.js';
+import { findInAllLists } from './subscribers/lookup.js';
 
 const shownDays = 30;
 

@@ -126,3 +126,9 @@ function isCalendarDay(date: string): boolean {
 	const ms = Date.parse(`${date}T00:00:00Z`);
 	return Number.isFinite(ms) && new Date(ms).toISOString().slice(0, 10) === date;
 }
+
+/** Returns the object without the keys whose value is undefined, such as options that are not given. */
+export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+	const known = Object.entries(values).filter(([, value]) => value !== undefined);
+	return Object.fromEntries(known) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}

@@ -5,6 +5,7 @@ import type { CommandContext, Foreseen } from '../frame/context.js';
 import { CliError } from '../frame/errors.js';
 import { classify, type ExitCode, exits } from '../frame/exit.js';
 import type { Question } from '../frame/prompts.js';
+import type { Columns } from '../render/columns.js';
 import { counted, numberText } from '../render/units.js';
 import { explained, type Refusal } from './refusals.js';
 
@@ -127,6 +128,30 @@ export async function eachOf<T extends { id: number | string }>(
 	}
 	progress.stop();
 	return { done, failed };
+}
+
+interface Changes<T extends { id: number | string }, R> extends Omit<SeveralQuestion, 'what' | 'count'> {
+	what: (records: readonly T[]) => string;
+	plan: (ids: readonly T['id'][]) => Foreseen;
+	make: (record: T) => Promise<R>;
+	columns: Columns<R>;
+}
+
+/** Changes records after consent, and prints them. A dry run is as in `change`. */
+export async function changeEach<T extends { id: number | string }, R>(
+	cx: CommandContext,
+	records: readonly T[],
+	{ what, few, plan, make, columns }: Changes<T, R>,
+): Promise<{ changed: readonly R[]; exit: ExitCode }> {
+	if (!cx.dryRun) await agreeToAll(cx, { what: what(records), count: records.length, few });
+	const isSkipped = cx.dryRun && (await cx.connection()).local === null;
+	const changed: R[] = [];
+	const { done, failed } = await eachOf(cx, records, async (record) => {
+		if (!isSkipped) changed.push(await make(record));
+	});
+	if (cx.dryRun) await cx.wouldDo(what(done), plan(done.map(({ id }) => id)));
+	else await cx.out.rows(changed, columns, { all: true });
+	return { changed, exit: failed === 0 ? exits.done : exits.partly };
 }
 
 function isRefusal(error: unknown): error is ApiError {

@@ -144,11 +144,8 @@ export function walk<F extends object, T>(
 		yield* first.results;
 		if (first.cursor === null) return;
 		const { slice } = collection;
-		const slices = iterateSlices(first.cursor, (cursor) => {
-			signal.throwIfAborted();
-			return slice({ ...filter, cursor, limit: pageSize }, { signal });
-		});
-		for await (const { results } of slices) yield* results;
+		const read = (cursor: string) => slice({ ...filter, cursor, limit: pageSize }, { signal });
+		for await (const results of inSlices(signal, first.cursor, read)) yield* results;
 	}
 	async function* records(): AsyncGenerator<T> {
 		let given = 0;
@@ -159,4 +156,17 @@ export function walk<F extends object, T>(
 		}
 	}
 	return { [Symbol.asyncIterator]: records, count: () => count };
+}
+
+/** Yields the rows of each slice, and keeps none. A long walk is not a snapshot. Throws errors of the service. */
+export async function* inSlices<K, T extends { results: readonly unknown[]; next: K | null }>(
+	signal: AbortSignal,
+	from: K,
+	read: (after: K, call: { signal: AbortSignal; onNext: (next: K | null) => void }) => Promise<T>,
+): AsyncGenerator<T['results']> {
+	const slices = iterateSlices<K, T>(from, async (after, onNext) => {
+		signal.throwIfAborted();
+		return read(after, { signal, onNext });
+	});
+	for await (const { results } of slices) yield results;
 }

@@ -13,7 +13,7 @@ import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { collect, walk } from '../../verbs/listing.js';
-import { findInAllLists } from '../subscribers/walk.js';
+import { findInAllLists } from '../subscribers/lookup.js';
 import type { SendOptions } from './options.js';
 
 export interface Prepared {

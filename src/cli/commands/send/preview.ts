@@ -20,7 +20,7 @@ import { cleanLines } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { attachmentLines } from '../../render/units.js';
 import { noAddress } from '../../verbs/address-faults.js';
-import { findInAllLists } from '../subscribers/walk.js';
+import { findInAllLists } from '../subscribers/lookup.js';
 import {
 	contentOf,
 	findingsIn,

@@ -19,7 +19,7 @@ import { readConditions } from '../../verbs/conditions.js';
 import { walk } from '../../verbs/listing.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/record.js';
-import { subscribersByKey } from '../subscribers/walk.js';
+import { subscribersByKey } from '../subscribers/lookup.js';
 import { contentOf, isOpaque, openVariables, type Prepared, warnOfVariables } from './content.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';

@@ -1,21 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError } from '../../../api/errors.js';
 import type { SubscriberInput } from '../../../api/inputs.js';
-import type { List, Meta, MetaValue, Subscriber } from '../../../api/records.js';
+import type { Meta, Subscriber } from '../../../api/records.js';
 import type { JsonNumber } from '../../../api/schema/python.js';
 import { texts } from '../../../api/schema/texts.js';
-import { type ContentSource, command } from '../../frame/command.js';
-import type { CommandContext, Foreseen } from '../../frame/context.js';
+import { type ContentSource, command, type OptionValues } from '../../frame/command.js';
+import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
+import { given } from '../../frame/values.js';
 import { answers } from '../../render/columns.js';
 import { shorten } from '../../render/width.js';
 import {
 	agreeToAll,
 	change,
+	changeEach,
 	create as createRecord,
 	deleteEach,
-	eachOf,
 	findEach,
 	nameOrCount,
 	namesOf,
@@ -73,63 +74,62 @@ export const create = command({
 	exits: [3, 5],
 	examples: ['mailctl subscribers create -l 12 --email ann@example.com --name Ann --meta city=Oslo'],
 	run: async (cx, { options }) => {
-		const { list, subscribers } = await inList(cx, options);
-		const meta = await readMeta(options);
+		const within = await inList(cx, options);
+		const { email, name, inactive, ifExists } = options;
 		const input: SubscriberInput = {
-			email: options.email,
-			...(options.name !== undefined && { name: options.name }),
-			...(meta !== null && { meta }),
-			...(options.inactive && { is_active: false }),
+			email,
+			...given({ name, meta: await readMeta(options), is_active: inactive ? false : undefined }),
 		};
 		const columns = await withMetaColumns(cx, subscriberColumns);
-		const { ifExists } = options;
 		const created = await createRecord(cx, {
-			...(await foreseen(cx, { list, subscribers }, { input, ifExists })),
+			...(await foreseen(cx, within, input, ifExists)),
 			input,
 			hint: ({ code }) => (code === 'unique' ? '--if-exists update changes the existing one' : undefined),
 			make: () =>
 				ifExists === 'error'
-					? subscribers.create(input, { signal: cx.signal })
-					: addUnlessThere(cx, { list, subscribers }, { input, ifExists }),
+					? within.subscribers.create(input, { signal: cx.signal })
+					: addUnlessThere(cx, within, input, ifExists),
 		});
 		if (created !== null) await cx.out.created(created, columns);
 	},
 });
 
-async function foreseen(
-	cx: CommandContext,
-	{ list, subscribers }: InList,
-	{ input, ifExists }: { input: SubscriberInput; ifExists: 'error' | 'skip' | 'update' },
-): Promise<{ what: string; plan: Foreseen }> {
+type IfExists = 'error' | 'skip' | 'update';
+
+async function foreseen(cx: CommandContext, within: InList, input: SubscriberInput, ifExists: IfExists) {
 	const { email, ...patch } = input;
-	const there = cx.dryRun && ifExists !== 'error' ? await findSubscriber(cx, subscribers, email) : null;
-	if (there === null) return { what: `add ${email} in list ${list.id}`, plan: { create: input } };
+	const there = cx.dryRun && ifExists !== 'error' ? await findSubscriber(cx, within, email) : null;
+	const where = `in list ${within.list.id}`;
+	if (there === null) return { what: `add ${email} ${where}`, plan: { create: input } };
 	if (ifExists === 'skip')
-		return { what: `leave ${there.email} in list ${list.id} as it is`, plan: { skip: there.id } };
-	return { what: `update ${there.email} in list ${list.id}`, plan: { update: there.id, with: patch } };
+		return { what: `leave ${there.email} ${where} as it is`, plan: { skip: there.id } };
+	return { what: `update ${there.email} ${where}`, plan: { update: there.id, with: patch } };
 }
 
 /** Without such an operation, looks the address up, and again after a refusal, because another command may add it. */
 async function addUnlessThere(
 	cx: CommandContext,
-	{ list, subscribers }: InList,
-	{ input, ifExists }: { input: SubscriberInput; ifExists: 'skip' | 'update' },
-): Promise<Subscriber> {
+	within: InList,
+	input: SubscriberInput,
+	ifExists: IfExists,
+) {
 	const call = { signal: cx.signal };
+	const { list, subscribers } = within;
 	const { ext } = await (await cx.api()).capabilities();
+	const isSkipped = ifExists === 'skip';
 	if (ext.subscribers !== undefined)
-		return ext.subscribers.add(list.id, input, { if_exists: ifExists }, call);
-	let there = await findSubscriber(cx, subscribers, input.email);
+		return ext.subscribers.add(list.id, input, { if_exists: isSkipped ? 'skip' : 'update' }, call);
+	let there = await findSubscriber(cx, within, input.email);
 	try {
 		if (there === null) return await subscribers.create(input, call);
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
-		there = await findSubscriber(cx, subscribers, input.email);
+		there = await findSubscriber(cx, within, input.email);
 		if (there === null) throw error;
 	}
-	if (ifExists === 'skip') return there;
+	if (isSkipped) return there;
 	const { email: _, meta: set = {}, ...patch } = input;
-	return patchMerged(cx, list, there, { patch, set, unset: [], replaceMeta: null });
+	return patchMerged(cx, within, there, { patch, set, unset: [], replaceMeta: null });
 }
 
 export const update = command({
@@ -156,41 +156,38 @@ export const update = command({
 		'mailctl subscribers update 7 -l 12 --inactive',
 	],
 	run: async (cx, { args, options }) => {
-		const replaceMeta =
-			options.metaJson === undefined ? null : await readMeta({ metaJson: options.metaJson, meta: {} });
-		assertMeta(options);
-		if (options.replace && options.active === undefined) {
+		const { email, name, active, metaJson, meta: set, unsetMeta: unset, replace } = options;
+		const replaceMeta = metaJson === undefined ? null : await parseMeta(metaJson);
+		if (unset.length > 0 && (metaJson !== undefined || replace))
+			throw new UsageError(
+				'--unset-meta cannot be used with --meta-json or --replace, which replace all variables',
+			);
+		const both = unset.find((key) => Object.hasOwn(set, key));
+		if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);
+		if (replace && active === undefined)
 			throw new UsageError(
 				'--replace needs --active or --inactive: a PUT without it would activate the subscriber',
 			);
-		}
-		const patch = {
-			...(options.email !== undefined && { email: options.email }),
-			...(options.name !== undefined && { name: options.name }),
-			...(options.active !== undefined && { is_active: options.active }),
-		};
+		const patch = given({ email, name, is_active: active });
 		const columns = await withMetaColumns(cx, subscriberColumns);
-		const wanted = { patch, set: options.meta, unset: options.unsetMeta, replaceMeta };
+		const wanted = { patch, set, unset, replaceMeta };
 		const within = await inList(cx, options);
-		const { list, subscribers } = within;
 		const current = await resolveSubscriber(cx, within, args.subscriber);
-		const meta = { ...replaceMeta, ...options.meta };
+		const meta = { ...replaceMeta, ...set };
 		const whole = { email: current.email, ...patch, meta };
 		const merged = metaAfter(current, wanted);
-		const plan = options.replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
-		const lifted = options.active === true ? unsubscribedOf([current]) : '';
+		const plan = replace ? whole : { ...patch, ...(merged !== null && { meta: merged }) };
+		const what = `change ${current.email}`;
+		const isLifted = active === true && unsubscribedOf([current]) !== '';
 		const changed = await change(cx, {
-			what: `change ${current.email}`,
+			what,
 			plan: { update: current.id, with: plan },
-			question:
-				lifted === ''
-					? undefined
-					: { kind: 'mild', what: `change ${current.email} and lift the unsubscription` },
+			question: isLifted ? { kind: 'mild', what: `${what} and lift the unsubscription` } : undefined,
 			input: { ...patch, meta },
 			make: () =>
-				options.replace
-					? subscribers.replace(current.id, whole, { signal: cx.signal })
-					: patchMerged(cx, list, current, wanted),
+				replace
+					? within.subscribers.replace(current.id, whole, { signal: cx.signal })
+					: patchMerged(cx, within, current, wanted),
 		});
 		if (changed !== null) await cx.out.record(changed, columns);
 	},
@@ -214,28 +211,22 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 		run: async (cx, { args, options }) => {
 			const columns = await withMetaColumns(cx, subscriberColumns);
 			const within = await inList(cx, options);
-			const { subscribers } = within;
 			const found = await findAll(cx, within, args.subscriber);
-			const changed: Subscriber[] = [];
-			// A dry run on a local database is rolled back; on a service, it changes nothing.
-			const isForeseen = cx.dryRun && (await cx.connection()).local === null;
-			const lifted = is_active ? unsubscribedOf(found) : '';
+			const lifted = is_active && !cx.dryRun ? unsubscribedOf(found) : '';
 			const and = lifted === '' ? '' : ` and lift the unsubscription of ${lifted}`;
-			const what = `${name} ${describe(found)}${and}`;
-			if (!cx.dryRun)
-				await agreeToAll(cx, { what, count: found.length, few: lifted === '' ? 'go on' : 'ask' });
-			const { done, failed } = await eachOf(cx, found, async ({ id }) => {
-				if (isForeseen) return;
-				const patched = subscribers.patch(id, { is_active }, { signal: cx.signal });
-				// With several subscribers, a refusal is reported with its id, and the others follow.
-				changed.push(await (found.length === 1 ? explained(patched, { input: { is_active } }) : patched));
+			const { exit } = await changeEach(cx, found, {
+				what: (some) => `${name} ${describe(some)}${and}`,
+				few: lifted === '' ? 'go on' : 'ask',
+				plan: (ids) => (is_active ? { activate: ids } : { deactivate: ids }),
+				make: ({ id }) => {
+					const patched = within.subscribers.patch(id, { is_active }, { signal: cx.signal });
+					// With several subscribers, a refusal is reported with its id, and the others follow.
+					return found.length === 1 ? explained(patched, { input: { is_active } }) : patched;
+				},
+				columns,
 			});
-			const ids = done.map(({ id }) => id);
-			if (cx.dryRun)
-				await cx.wouldDo(`${name} ${describe(done)}`, is_active ? { activate: ids } : { deactivate: ids });
-			else await cx.out.rows(changed, columns, { all: true });
-			if (!cx.dryRun && lifted !== '') await cx.warn(`lifted the unsubscription of ${lifted}`);
-			return failed === 0 ? exits.done : exits.partly;
+			if (lifted !== '') await cx.warn(`lifted the unsubscription of ${lifted}`);
+			return exit;
 		},
 	});
 }
@@ -262,8 +253,9 @@ export const remove = command({
 		'mailctl subscribers delete - -l 12 --confirm 250 < ids.txt',
 	],
 	run: async (cx, { args, options }) => {
-		const { list, subscribers } = await inList(cx, options);
-		const found = await findAll(cx, { list, subscribers }, args.subscriber);
+		const within = await inList(cx, options);
+		const { list, subscribers } = within;
+		const found = await findAll(cx, within, args.subscriber);
 		if (cx.dryRun) return cx.wouldDo(`delete ${describe(found)}`, { delete: found.map(({ id }) => id) });
 		const what = `delete ${describe(found)} of list ${list.id} "${list.name}"`;
 		await agreeToAll(cx, { what, count: found.length, few: 'ask' });
@@ -272,17 +264,11 @@ export const remove = command({
 });
 
 function describe(found: readonly Subscriber[]): string {
-	return nameOrCount(
-		found.map(({ email }) => email),
-		'subscribers',
-	);
+	const names = found.map(({ email }) => email);
+	return nameOrCount(names, 'subscribers');
 }
 
-function findAll(
-	cx: CommandContext,
-	within: InList,
-	texts: readonly string[],
-): Promise<readonly Subscriber[]> {
+function findAll(cx: CommandContext, within: InList, texts: readonly string[]) {
 	return findEach(namesOf(cx, texts), (text) => resolveSubscriber(cx, within, text));
 }
 
@@ -294,20 +280,14 @@ interface Wanted {
 }
 
 /** Lets the service merge meta if it can. Otherwise reads, merges, writes and compares. */
-async function patchMerged(
-	cx: CommandContext,
-	list: List,
-	current: Subscriber,
-	wanted: Wanted,
-): Promise<Subscriber> {
-	const api = await cx.api();
+async function patchMerged(cx: CommandContext, within: InList, current: Subscriber, wanted: Wanted) {
+	const { list, subscribers } = within;
 	const { patch, set, unset, replaceMeta } = wanted;
-	const subscribers = api.subscribers(list.id);
 	const call = { signal: cx.signal };
 	const meta = metaAfter(current, wanted);
 	if (meta === null) return subscribers.patch(current.id, patch, call);
 	if (replaceMeta !== null) return subscribers.patch(current.id, { ...patch, meta }, call);
-	const { ext } = await api.capabilities();
+	const { ext } = await (await cx.api()).capabilities();
 	if (ext.subscribers !== undefined)
 		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
 	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
@@ -324,17 +304,19 @@ function metaAfter(current: Subscriber, { set, unset, replaceMeta }: Wanted): Me
 	return { ...Object.fromEntries(kept), ...set } as Meta;
 }
 
-async function readMeta(options: {
-	meta: Readonly<Record<string, string>>;
-	metaJson?: ContentSource | undefined;
-}): Promise<Meta | null> {
-	if (options.metaJson === undefined)
-		return Object.keys(options.meta).length === 0 ? null : { ...options.meta };
+type MetaOptions = Pick<OptionValues<typeof metaOptions>, 'meta' | 'metaJson'>;
+
+async function readMeta({ meta, metaJson }: MetaOptions): Promise<Meta | undefined> {
+	if (metaJson !== undefined) return { ...(await parseMeta(metaJson)), ...meta };
+	return Object.keys(meta).length === 0 ? undefined : { ...meta };
+}
+
+async function parseMeta(source: ContentSource): Promise<Meta> {
 	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
-	const parsed = parseJson(await options.metaJson.text(), { numbers: 'exact' });
+	const parsed = parseJson(await source.text(), { numbers: 'exact' });
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, numberOf) : null;
 	if (!isRecord(value)) throw new UsageError('--meta-json is not a JSON object');
-	return { ...(value as Record<string, MetaValue>), ...options.meta };
+	return value as Meta;
 }
 
 /** Requests send numbers as doubles, so reject one that would lose digits. */
@@ -342,20 +324,4 @@ function numberOf(number: JsonNumber): number {
 	const value = number.toNumber();
 	if (value !== null) return value;
 	throw new UsageError(`--meta-json: ${shorten(number.text, 60)}: ${texts.digits}`);
-}
-
-function assertMeta({ unsetMeta, metaJson, meta, replace }: MetaOptions): void {
-	if (unsetMeta.length > 0 && (metaJson !== undefined || replace))
-		throw new UsageError(
-			'--unset-meta cannot be used with --meta-json or --replace, which replace all variables',
-		);
-	const both = unsetMeta.find((key) => Object.hasOwn(meta, key));
-	if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);
-}
-
-interface MetaOptions {
-	meta: Readonly<Record<string, string>>;
-	unsetMeta: readonly string[];
-	metaJson?: ContentSource | undefined;
-	replace: boolean;
 }

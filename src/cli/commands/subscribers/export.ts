@@ -14,8 +14,15 @@ import {
 	exportRecords,
 } from '../../verbs/exporting.js';
 import { readFields, variableOf } from '../../verbs/field-names.js';
-import { filterOf, filterOptions, inList, listOption } from './lookup.js';
-import { tupleOf, walkSubscribers, walkTuples } from './walk.js';
+import {
+	filterOf,
+	filterOptions,
+	inList,
+	listOption,
+	tupleOf,
+	walkSubscribers,
+	walkTuples,
+} from './lookup.js';
 
 export const subscriberExport = command({
 	name: 'export',

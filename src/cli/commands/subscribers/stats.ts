@@ -1,13 +1,12 @@
 import { domainOf } from '../../../api/address.js';
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
-import type { List, Subscriber } from '../../../api/records.js';
+import type { Field, List, Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
 import { shareText } from '../../render/units.js';
-import { walk } from '../../verbs/listing.js';
-import { inList, listOption } from './lookup.js';
-import { walkSubscribers } from './walk.js';
+import { collect, walk } from '../../verbs/listing.js';
+import { inList, listOption, walkSubscribers } from './lookup.js';
 
 interface Figure {
 	what: string;
@@ -45,19 +44,18 @@ export const subscriberStats = command({
 
 async function statsOf(cx: CommandContext, list: List): Promise<ListStats> {
 	const api = await cx.api();
-	const variables: string[] = [];
-	for await (const { variable } of walk(api.fields, {}, { signal: cx.signal })) variables.push(variable);
-	const tally = createTally(list, variables, cx.clock.now());
+	const fields = await collect(walk(api.fields, {}, { signal: cx.signal }));
+	const tally = new Tally(fields, cx.clock.now());
 	const progress = cx.progress('reading', list.overall_subscribers_count);
 	try {
 		for await (const piece of walkSubscribers(cx, list, {})) {
 			for (const person of piece) tally.add(person);
-			progress.update(tally.count());
+			progress.update(tally.total);
 		}
 	} finally {
 		progress.stop();
 	}
-	return tally.stats();
+	return tally.stats(list);
 }
 
 function figuresOf(stats: ListStats): Figure[] {
@@ -97,40 +95,50 @@ interface ListStats {
 const shownDomains = 10;
 const shownDays = 30;
 
-function createTally(list: List, variables: readonly string[], now: Micros) {
-	const totals = { total: 0, active: 0, verified: 0 };
-	const [reasons, sources, domains] = [new Map<string, number>(), new Map(), new Map()];
-	const filled = new Map(variables.map((variable) => [variable, 0]));
-	const days = new Map(lastDays(now).map((date) => [date, 0]));
-	return {
-		add: (person: Subscriber) => {
-			totals.total += 1;
-			if (person.is_active) totals.active += 1;
-			else increase(reasons, person.disable_reason ?? 'none');
-			if (person.is_email_verified) totals.verified += 1;
-			increase(sources, String(person.source ?? 'unknown'));
-			const day = String(person.date_created).slice(0, 10);
-			if (days.has(day)) increase(days, day);
-			increase(domains, domainOf(person.email));
-			for (const [variable, value] of Object.entries(person.meta)) {
-				if (filled.has(variable) && value !== null && value !== '') increase(filled, variable);
-			}
-		},
-		count: () => totals.total,
-		stats: (): ListStats => ({
-			list_id: list.id,
-			name: list.name,
-			...totals,
-			inactive: totals.total - totals.active,
-			reasons: Object.fromEntries(sorted(reasons)),
-			sources: Object.fromEntries(sorted(sources)),
-			added: addedOf(days),
-			domains: sorted(domains)
-				.slice(0, shownDomains)
-				.map(([domain, count]) => ({ domain, count })),
-			fields: [...filled].map(([variable, count]) => ({ variable, filled: count })),
-		}),
-	};
+class Tally {
+	total = 0;
+	#active = 0;
+	#verified = 0;
+	readonly #reasons = new Map<string, number>();
+	readonly #sources = new Map<string, number>();
+	readonly #domains = new Map<string, number>();
+	readonly #filled: Map<string, number>;
+	readonly #days: Map<string, number>;
+
+	constructor(fields: readonly Field[], now: Micros) {
+		this.#filled = new Map(fields.map(({ variable }) => [variable, 0]));
+		const start = now - (shownDays - 1) * microsPerDay;
+		const day = (at: number) => formatDateTime(start + at * microsPerDay).slice(0, 10);
+		this.#days = new Map(Array.from({ length: shownDays }, (_, at) => [day(at), 0]));
+	}
+
+	add({ is_active, disable_reason, is_email_verified, source, date_created, email, meta }: Subscriber): void {
+		this.total += 1;
+		if (is_active) this.#active += 1;
+		else increase(this.#reasons, disable_reason ?? 'none');
+		if (is_email_verified) this.#verified += 1;
+		increase(this.#sources, String(source ?? 'unknown'));
+		const day = String(date_created).slice(0, 10);
+		if (this.#days.has(day)) increase(this.#days, day);
+		increase(this.#domains, domainOf(email));
+		for (const [variable, value] of Object.entries(meta))
+			if (this.#filled.has(variable) && value !== null && value !== '') increase(this.#filled, variable);
+	}
+
+	stats({ id, name }: List): ListStats {
+		const [total, active, verified] = [this.total, this.#active, this.#verified];
+		const days = [...this.#days].map(([date, count]) => ({ date, count }));
+		const sum = (some: typeof days) => some.reduce((sum, { count }) => sum + count, 0);
+		const domains = sorted(this.#domains).slice(0, shownDomains);
+		return {
+			...{ list_id: id, name, total, active, verified, inactive: total - active },
+			reasons: Object.fromEntries(sorted(this.#reasons)),
+			sources: Object.fromEntries(sorted(this.#sources)),
+			added: { last_7_days: sum(days.slice(-7)), last_30_days: sum(days), days },
+			domains: domains.map(([domain, count]) => ({ domain, count })),
+			fields: [...this.#filled].map(([variable, filled]) => ({ variable, filled })),
+		};
+	}
 }
 
 function increase(counts: Map<string, number>, key: string): void {
@@ -139,16 +147,4 @@ function increase(counts: Map<string, number>, key: string): void {
 
 function sorted(counts: ReadonlyMap<string, number>): [string, number][] {
 	return [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
-}
-
-function lastDays(now: Micros): string[] {
-	return Array.from({ length: shownDays }, (_, at) =>
-		formatDateTime(now - (shownDays - 1 - at) * microsPerDay).slice(0, 10),
-	);
-}
-
-function addedOf(counts: ReadonlyMap<string, number>): ListStats['added'] {
-	const days = [...counts].map(([date, count]) => ({ date, count }));
-	const sum = (some: typeof days) => some.reduce((total, { count }) => total + count, 0);
-	return { last_7_days: sum(days.slice(-7)), last_30_days: sum(days), days };
 }
