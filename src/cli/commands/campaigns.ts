@@ -13,6 +13,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { given } from '../frame/values.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted, numberText } from '../render/units.js';
 import { beginningOf, listOptions, listRows, type Walk, walk } from '../verbs/listing.js';
@@ -58,11 +59,8 @@ const list = command({
 	run: (cx, { options: { since, state, watch, ...how } }) =>
 		watched(cx, watch, async (cx) => {
 			const { campaigns } = await campaignPlace(cx);
-			const filter: CampaignFilter = {
-				ordering: '-date_created',
-				...(since !== undefined && { since: beginningOf(cx, since) }),
-				...(state !== undefined && { state }),
-			};
+			const from = since && beginningOf(cx, since);
+			const filter: CampaignFilter = { ordering: '-date_created', ...given({ since: from, state }) };
 			const shown: Campaign[] = [];
 			const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, shown });
 			await listRows(cx, how, { columns: listColumns, rows });

@@ -7,6 +7,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine, type RawGlobals } from '../frame/globals.js';
+import { given } from '../frame/values.js';
 import { clean } from '../render/clean.js';
 
 const about =
@@ -77,24 +78,16 @@ function configOf(cx: CommandContext): ConfigFile {
 	}
 }
 
-function globalsOf(given: readonly string[]): RawGlobals {
+function globalsOf(words: readonly string[]): RawGlobals {
 	const valueAfter = (...flags: readonly string[]) => {
-		for (const [at, word] of given.entries()) {
+		for (const [at, word] of words.entries()) {
 			const [flag = '', value] = word.split(/=(.*)/s);
-			if (flags.includes(flag)) return value ?? given[at + 1];
+			if (flags.includes(flag)) return value ?? words[at + 1];
 		}
 		return undefined;
 	};
-	const [profile, db, baseUrl] = [
-		valueAfter('-p', '--profile'),
-		valueAfter('--db'),
-		valueAfter('--base-url'),
-	];
-	return {
-		...(profile !== undefined && { profile }),
-		...(db !== undefined && { db }),
-		...(baseUrl !== undefined && { baseUrl }),
-	};
+	const profile = valueAfter('-p', '--profile');
+	return given({ profile, db: valueAfter('--db'), baseUrl: valueAfter('--base-url') });
 }
 
 function scriptFor(shell: Shell, title: string) {

@@ -2,6 +2,7 @@ import type { Field } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import type { Question } from '../frame/prompts.js';
+import { given } from '../frame/values.js';
 import { answers, type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { change, create as createRecord } from '../verbs/changing.js';
@@ -95,10 +96,7 @@ const update = command({
 	columns,
 	async run(cx, { args, options }) {
 		const field = await find(cx, args.field);
-		const input = {
-			...(options.variable !== undefined && { variable: options.variable }),
-			...(options.name !== undefined && { name: options.name }),
-		};
+		const input = given({ variable: options.variable, name: options.name });
 		const renames = options.variable !== undefined && options.variable !== field.variable;
 		const uses = renames ? await countUses(cx, field.id) : 0;
 		const call = { signal: cx.signal };

@@ -1,4 +1,4 @@
-import { type MessageFilter, type Messages, need } from '../../api/capabilities.js';
+import { type Messages, need } from '../../api/capabilities.js';
 import { ApiError, listFieldErrors } from '../../api/errors.js';
 import {
 	type DeletedMessages,
@@ -15,13 +15,13 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
-import { exits } from '../frame/exit.js';
 import { isMachine } from '../frame/globals.js';
+import { given } from '../frame/values.js';
 import { cleanLines } from '../render/clean.js';
 import { type Column, type Columns, column } from '../render/columns.js';
 import type { Times } from '../render/times.js';
 import { attachmentLines } from '../render/units.js';
-import { agreeToAll, eachOf, findEach, nameOrCount, namesOf } from '../verbs/changing.js';
+import { changeEach, findEach, nameOrCount, namesOf } from '../verbs/changing.js';
 import { beginningOf, listOptions, listRows, newestFirst, walk } from '../verbs/listing.js';
 import { isUuid, missing, orNull } from '../verbs/resolve.js';
 import { findCampaign } from './campaigns/record.js';
@@ -165,21 +165,13 @@ const list = command({
 	columns: messageColumns,
 	async run(cx, { options }) {
 		const messages = await need(await cx.api(), 'messages');
-		const { status, to, tag, since } = options;
+		const { status, to, tag } = options;
 		const campaign = await campaignOf(cx, options.campaign);
 		const { how, ordering } = newestFirst(options);
-		const filter: MessageFilter = {
-			ordering,
-			...(status !== undefined && { status }),
-			...(to !== undefined && { to }),
-			...(campaign !== undefined && { campaign_unique_id: campaign }),
-			...(tag !== undefined && { tag }),
-			...(since !== undefined && { since: beginningOf(cx, since) }),
-		};
-		await listRows(cx, how, {
-			columns: messageColumns,
-			rows: (most) => walk(messages, filter, { signal: cx.signal, limit: most }),
-		});
+		const since = options.since && beginningOf(cx, options.since);
+		const filter = { ordering, ...given({ status, to, campaign_unique_id: campaign, tag, since }) };
+		const rows = (most: number | undefined) => walk(messages, filter, { signal: cx.signal, limit: most });
+		await listRows(cx, how, { columns: messageColumns, rows });
 		if (campaign === undefined || isMachine(cx.out.format)) return;
 		const request = { campaign_unique_id: campaign, page_size: 1 };
 		const { count, deleted } = await messages.page(request, { signal: cx.signal });
@@ -277,29 +269,21 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 		const id = uuidOf(text, 'a message');
 		return existing(cx, messages, { id, message: messages.get(id, { signal: cx.signal }) });
 	});
-	const names = found.map(({ to }) => `the message to ${to}`);
-	const what = `${action} ${nameOrCount(names, 'messages')}`;
+	const { changed, exit } = await changeEach(cx, found, {
+		what: (some) => {
+			const names = some.map(({ to }) => `the message to ${to}`);
+			return `${action} ${nameOrCount(names, 'messages')}`;
+		},
+		few: action === 'cancel' ? 'ask' : 'go on',
+		plan: (ids) => ({ [action]: ids }),
+		make: ({ id }) => messages[action](id, { signal: cx.signal }).catch(refuse),
+		columns: messageColumns,
+	});
 	const { local } = await cx.connection();
-	const changed: Message[] = [];
-	const changeOne = async ({ id }: Message) => {
-		// A dry run on a local database is rolled back; on a service, it changes nothing.
-		if (cx.dryRun && local === null) return;
-		changed.push(await messages[action](id, { signal: cx.signal }).catch(refuse));
-	};
-	if (cx.dryRun) {
-		const { done, failed } = await eachOf(cx, found, changeOne);
-		const ids = done.map(({ id }) => id);
-		await cx.wouldDo(what, action === 'cancel' ? { cancel: ids } : { retry: ids });
-		return failed === 0 ? exits.done : exits.partly;
-	}
-	const few = action === 'cancel' ? 'ask' : 'go on';
-	await agreeToAll(cx, { what, count: found.length, few });
-	const { failed } = await eachOf(cx, found, changeOne);
-	await cx.out.rows(changed, messageColumns, { all: true });
-	const isIdle = local !== null && action === 'retry' && changed.length > 0;
+	const isIdle = local !== null && action === 'retry' && changed.length > 0 && !cx.dryRun;
 	if (isIdle && !(await local.queue.hasWorker()))
 		await cx.hint(['due now; ', mailctl('worker'), ' sends it']);
-	return failed === 0 ? exits.done : exits.partly;
+	return exit;
 }
 
 /** Replaces the error by its complaint, which already names the state. */

@@ -6,7 +6,7 @@ import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import type { OutStream } from '../frame/io.js';
-import { parseRate } from '../frame/values.js';
+import { given, parseRate } from '../frame/values.js';
 import { cannotListen } from '../verbs/inbox.js';
 import { workOptions } from './worker.js';
 
@@ -51,10 +51,8 @@ const serve = command({
 			throw new UsageError('--tls-cert and --tls-key need each other');
 		const tls = tlsCert && tlsKey ? { cert: await tlsCert.text(), key: await tlsKey.text() } : null;
 		const bounceSmtp = parseHostPort(options.bounceSmtp);
-		const sending = {
-			...(options.rate !== undefined && { rate: parseRate(options.rate) }),
-			...(options.connections !== undefined && { connections: options.connections }),
-		};
+		const { rate, connections } = options;
+		const sending = given({ rate: rate === undefined ? rate : parseRate(rate), connections });
 		const engine = await cx.local();
 		// The domain of this address is the only one that the bounce server accepts.
 		if (bounceSmtp !== null && (await engine.settings.get())['bounce_address'] === undefined)

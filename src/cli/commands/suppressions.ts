@@ -1,10 +1,8 @@
 import { need } from '../../api/capabilities.js';
 import { ApiError, invalid } from '../../api/errors.js';
-import { iterateSlices } from '../../api/pages.js';
 import {
 	rejectErrors,
 	type Suppression,
-	type SuppressionFilter,
 	type SuppressionInput,
 	type SuppressionRemoval,
 	type Suppressions,
@@ -21,7 +19,7 @@ import { counted } from '../render/units.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { agreeToAll, eachOf, nameOrCount, namesOf } from '../verbs/changing.js';
 import { destinationOf, exportArg, exportOptions, exportRecords } from '../verbs/exporting.js';
-import { listOptions, listRows, walk } from '../verbs/listing.js';
+import { inSlices, listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import {
 	expiresOption,
@@ -48,16 +46,9 @@ const list = command({
 	],
 	run: async (cx, { options }) => {
 		const suppressions = await need(await cx.api(), 'suppressions');
-		const { sort, limit, all } = options;
 		const filter = await filterOf(cx, options);
-		await listRows(
-			cx,
-			{ sort, limit, all },
-			{
-				columns: suppressionColumns,
-				rows: (most) => walk(suppressions, filter, { signal: cx.signal, limit: most }),
-			},
-		);
+		const rows = (most: number | undefined) => walk(suppressions, filter, { signal: cx.signal, limit: most });
+		await listRows(cx, { ...options, match: undefined }, { columns: suppressionColumns, rows });
 	},
 });
 
@@ -221,9 +212,15 @@ const exportCommand = command({
 		const to = await destinationOf(cx, args.file, options);
 		const parts = await partsOf(cx);
 		const suppressions = await need(await cx.api(), 'suppressions');
+		const filter = await filterOf(cx, options);
 		const { suppressionLine } = await import('../../tables/suppression-columns.js');
 		return exportRecords(cx, to, {
-			pieces: walkSlices(suppressions, await filterOf(cx, options), cx.signal),
+			pieces: inSlices(cx.signal, '', (cursor) =>
+				suppressions.slice(
+					{ ...filter, limit: pieceSize, ...(cursor !== '' && { cursor }) },
+					{ signal: cx.signal },
+				),
+			),
 			header: `${parts.join(',')}\n`,
 			line: (one) =>
 				to.format === 'csv' ? suppressionLine(one, parts, to.guard) : JSON.stringify(pick(one, parts)),
@@ -242,20 +239,6 @@ async function partsOf(cx: CommandContext): Promise<readonly SuppressionPart[]> 
 		if (part === undefined) throw unknownField(name, suppressionParts);
 		return part;
 	});
-}
-
-/** A long walk is not a snapshot, and keeps nothing in memory. */
-async function* walkSlices(
-	suppressions: Suppressions,
-	filter: SuppressionFilter,
-	signal: AbortSignal,
-): AsyncGenerator<readonly Suppression[]> {
-	const slices = iterateSlices('', (cursor) => {
-		signal.throwIfAborted();
-		const request = { ...filter, limit: pieceSize, ...(cursor !== '' && { cursor }) };
-		return suppressions.slice(request, { signal });
-	});
-	for await (const { results } of slices) yield results;
 }
 
 function pick(one: Suppression, parts: readonly SuppressionPart[]): object {

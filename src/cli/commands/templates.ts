@@ -5,6 +5,7 @@ import { type CommandGroup, command, type FileSource } from '../frame/command.js
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { isMachine } from '../frame/globals.js';
+import { given } from '../frame/values.js';
 import { cleanLines } from '../render/clean.js';
 import { answers, type Columns, column } from '../render/columns.js';
 import { change, create as createRecord } from '../verbs/changing.js';
@@ -98,10 +99,7 @@ const update = command({
 	writes: true,
 	columns,
 	async run(cx, { args, options }) {
-		const input = {
-			...(options.name !== undefined && { name: options.name }),
-			...(await readBodies(options)),
-		};
+		const input = { ...given({ name: options.name }), ...(await readBodies(options)) };
 		const { id, name } = await find(cx, args.template);
 		await lint(cx, { name, ...input });
 		const templates = await need(await cx.api(), 'templates');
@@ -257,8 +255,7 @@ async function readBodies(options: BodyFiles): Promise<{ text_body?: string; htm
 	const { subject: _, ...markdown } = (await readMarkdown(options.markdownFile)) ?? { subject: null };
 	return {
 		...markdown,
-		...(options.textFile !== undefined && { text_body: await options.textFile.text() }),
-		...(options.htmlFile !== undefined && { html_body: await options.htmlFile.text() }),
+		...given({ text_body: await options.textFile?.text(), html_body: await options.htmlFile?.text() }),
 	};
 }
 

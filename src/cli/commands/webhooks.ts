@@ -8,6 +8,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { given } from '../frame/values.js';
 import { answers, type Columns, column } from '../render/columns.js';
 import {
 	agreeToAll,
@@ -106,9 +107,9 @@ const create = command({
 	writes: true,
 	columns,
 	async run(cx, { options }) {
-		const given = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
-		assertLogin(given);
-		const input: WebhookInput = await withPassword(cx, given);
+		const wanted = { url: options.url, type: options.type, ...(await readAuth(cx, options)) };
+		assertLogin(wanted);
+		const input: WebhookInput = await withPassword(cx, wanted);
 		const hook = await createRecord(cx, {
 			what: `create a webhook to ${withoutSecrets(input.url)}`,
 			plan: { create: maskInput(cx, input) },
@@ -138,11 +139,11 @@ const update = command({
 	async run(cx, { args, options }) {
 		const { url, type, replace } = options;
 		const auth = await readAuth(cx, options);
-		const given = { ...(url !== undefined && { url }), ...(type !== undefined && { type }), ...auth };
+		const changes = { ...given({ url, type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
-		assertLogin(given, replace ? '' : hook.login);
+		assertLogin(changes, replace ? '' : hook.login);
 		// A PUT clears omitted keys. A service that hides passwords does not say whether one is set.
-		const input = replace || hook.password === '' ? await withPassword(cx, given) : given;
+		const input = replace || hook.password === '' ? await withPassword(cx, changes) : changes;
 		const changed = await change(cx, {
 			what: `change webhook ${hook.id}`,
 			plan: { update: hook.id, with: maskInput(cx, replace ? { ...webhookDefaults, ...input } : input) },
@@ -261,11 +262,7 @@ async function readAuth(
 	const source = passwordStdin ? cx.sources.file('-', '--password-stdin') : passwordFile;
 	const password = (await source?.text())?.replace(/\r?\n$/, '');
 	const enabled = auth ?? (login === undefined ? undefined : true);
-	return {
-		...(enabled !== undefined && { is_auth_enabled: enabled }),
-		...(login !== undefined && { login }),
-		...(password !== undefined && { password }),
-	};
+	return given({ is_auth_enabled: enabled, login, password });
 }
 
 function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = ''): void {

@@ -14,6 +14,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
+import { given } from '../../frame/values.js';
 import { didYouMean } from '../../frame/words.js';
 import { type Columns, column } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
@@ -116,11 +117,11 @@ export function recordOf(campaign: Campaign, sent: number) {
 		source,
 		date_created,
 		date_released,
-		...(campaign.date_dropped !== undefined && { date_dropped: campaign.date_dropped }),
+		...given({ date_dropped: campaign.date_dropped }),
 		recipients: counts.staged + leftOutOf(counts) + joined,
 		...counts,
 		...(joined > 0 && { joined }),
-		...(campaign.plan !== undefined && { plan: campaign.plan }),
+		...given({ plan: campaign.plan }),
 		...rowsOf(campaign),
 		sent,
 		...(campaign.figures === null ? untold : toldBy(campaign.figures)),
@@ -155,9 +156,7 @@ export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	return {
 		...record,
 		messages: messagesOf(status),
-		...(replies !== undefined && { replies }),
-		...(attachments !== undefined && { attachments }),
-		...(audience !== undefined && { audience }),
+		...given({ replies, attachments, audience }),
 	};
 }
 

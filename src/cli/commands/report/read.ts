@@ -6,7 +6,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
-import { parseDays } from '../../frame/values.js';
+import { given, parseDays } from '../../frame/values.js';
 import type { CampaignHead, DetailedReport } from '../../render/report-model.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid, missing } from '../../verbs/resolve.js';
@@ -36,13 +36,12 @@ export async function readReport(cx: CommandContext, asked: Asked): Promise<Repo
 	const to = days === null ? asked.to : (asked.to ?? (await today(cx)));
 	const from = days === null || to === undefined ? asked.from : addDays(to, 1 - days);
 	const query: ReportQuery = {
-		...(from !== undefined && { date_from: formatWireDate(from) }),
-		...(to !== undefined && { date_to: formatWireDate(to) }),
-		...(campaign !== undefined && { campaign_unique_id: campaign }),
+		...given({ date_from: from && formatWireDate(from), date_to: to && formatWireDate(to) }),
+		...given({ campaign_unique_id: campaign }),
 		...(event.length > 0 && { event_types: event }),
 	};
 	const call = { signal: cx.signal };
-	const more = { ...query, ...(tag !== undefined && { tag }), human };
+	const more = { ...query, ...given({ tag }), human };
 	const ask = () => (reports === undefined ? api.report(query, call) : reports.report(more, call));
 	return explained(cx.killable(ask), { input: query }).catch((error: unknown) => {
 		if (campaign !== undefined && error instanceof ApiError && error.code === 'not_found')
@@ -76,7 +75,7 @@ export async function readDetails(
 	const call = { signal: cx.signal };
 	const details = await reports.details(
 		{
-			...(campaign !== undefined && { campaign_unique_id: campaign }),
+			...given({ campaign_unique_id: campaign }),
 			...(lists && { lists }),
 			...(hasDays && first !== undefined && last !== undefined && { date_from: first, date_to: last }),
 		},

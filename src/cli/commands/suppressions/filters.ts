@@ -9,16 +9,11 @@ import {
 	parseDateTime,
 	parseWireDate,
 } from '../../../api/datetime.js';
-import {
-	type Suppression,
-	type SuppressionFilter,
-	type SuppressionReason,
-	type SuppressionSource,
-	suppressionReasons,
-	suppressionSources,
-} from '../../../api/suppressions.js';
+import { type Suppression, suppressionReasons, suppressionSources } from '../../../api/suppressions.js';
+import type { OptionValues } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { given } from '../../frame/values.js';
 import { type Columns, column } from '../../render/columns.js';
 import { resolveList } from '../../verbs/resolve.js';
 
@@ -55,24 +50,11 @@ export const expiresOption = {
 	summary: 'end after 30d or 12h, tomorrow, or at the start of a day',
 } as const;
 
-export async function filterOf(
-	cx: CommandContext,
-	options: {
-		match: string | undefined;
-		email: string | undefined;
-		reason: SuppressionReason | undefined;
-		source: SuppressionSource | undefined;
-		list: string | undefined;
-	},
-): Promise<SuppressionFilter> {
-	const { match, email, reason, source } = options;
-	return {
-		...(match !== undefined && { email__icontains: match }),
-		...(email !== undefined && { email__exact: email }),
-		...(reason !== undefined && { reason }),
-		...(source !== undefined && { source }),
-		...(await listOf(cx, options.list)),
-	};
+type Filters = OptionValues<typeof filterOptions>;
+
+export async function filterOf(cx: CommandContext, { match, email, reason, source, list }: Filters) {
+	const filter = { email__icontains: match, email__exact: email, reason, source };
+	return { ...given(filter), ...(await listOf(cx, list)) };
 }
 
 export async function listOf(cx: CommandContext, text: string | undefined): Promise<{ list_id?: number }> {

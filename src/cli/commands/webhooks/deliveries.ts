@@ -11,6 +11,7 @@ import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { given } from '../../frame/values.js';
 import { answers, type Columns, column } from '../../render/columns.js';
 import { change } from '../../verbs/changing.js';
 import { beginningOf, listOptions, listRows, newestFirst, walk } from '../../verbs/listing.js';
@@ -80,11 +81,7 @@ export const deliveries = command({
 		}
 		const { state, since } = options;
 		const { how, ordering } = newestFirst(options);
-		const filter: DeliveryFilter = {
-			ordering,
-			...(state !== undefined && { state }),
-			...(since !== undefined && { since: beginningOf(cx, since) }),
-		};
+		const filter = { ordering, ...given({ state, since: since && beginningOf(cx, since) }) };
 		const ofHook: Parameters<typeof walk<DeliveryFilter, WebhookDelivery>>[0] = {
 			page: (request, call) => log.page(id, request, call),
 		};
@@ -121,7 +118,7 @@ export const replay = command({
 		const input: ReplayRequest = {
 			...(named.length > 0 && { deliveries: named }),
 			...(failed && { failed }),
-			...(since !== undefined && { since: beginningOf(cx, since) }),
+			...given({ since: since && beginningOf(cx, since) }),
 		};
 		const replayed = await change(cx, {
 			what: `replay deliveries of webhook ${id}`,
