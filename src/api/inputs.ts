@@ -11,7 +11,7 @@ export type ListInput = Given<typeof listFields>;
 export type FieldInput = Given<typeof fieldFields>;
 export type SubscriberInput = Given<typeof subscriberFields>;
 
-/** Service document, "Send a message". The last three keys are mailctl's (api-decisions 24, 28). */
+/** Service document, "Send a message". The last three keys are mailctl's (api-decisions 24, 28, 38). */
 export interface SendRequest {
 	type?: 'TRANSACTIONAL' | 'BULK';
 	from: string | readonly string[];

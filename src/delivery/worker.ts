@@ -85,7 +85,7 @@ export function createWorker(options: WorkerOptions): Worker {
 export const runDefaults = {
 	connections: usualConnections,
 	leaseMs: 120_000,
-	// One second less than `close` has, so that outcomes of cut conversations are recorded before the store closes.
+	// `serve` and `worker` stop within 10 s, Docker's default. In the last second, outcomes of cut conversations are recorded.
 	drainMs: 9_000,
 	sleep: sleepUntil,
 };
