@@ -9,13 +9,6 @@ import { assertFile, inputName } from '../frame/sources.js';
 import { answer, type Columns, column } from '../render/columns.js';
 import { assertAllowed } from '../verbs/allowed.js';
 import {
-	assertVariables,
-	type Prepared,
-	warnOfContent,
-	warnOfLinks,
-	warnOfVariables,
-} from './send/content.js';
-import {
 	accept,
 	assertCanDeliver,
 	deliverSent,
@@ -23,6 +16,7 @@ import {
 	foreseeSending,
 	sayWhoGetsNone,
 } from './send/delivery.js';
+import { type Draft, warnOfLinks } from './send/draft.js';
 import {
 	assertOptions,
 	campaignAnswer,
@@ -33,15 +27,7 @@ import {
 	settled,
 	wantsPreview,
 } from './send/options.js';
-import {
-	addresseeOf,
-	isShown,
-	notAmong,
-	previewAnswer,
-	showDryRun,
-	shownKey,
-	showPreview,
-} from './send/preview.js';
+import { isShown, notAmong, previewAnswer, showDryRun, shownKey, showPreview } from './send/preview.js';
 import { assertHonoured, prepare, readTiming, uploadAttachments } from './send/request.js';
 import { assertResults } from './send/results.js';
 
@@ -95,7 +81,7 @@ export { self as command };
 async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | undefined> {
 	const options = settled(given, cx);
 	await assertMeant(cx, options);
-	await assertHonoured(cx, options, { isOfRows: isCampaign(options) });
+	await assertHonoured(cx, options, isCampaign(options));
 	// `--preview` and `--test-to` start no campaign, so validate the times here.
 	if (wantsPreview(options) || options.testTo !== undefined) await readTiming(cx, options);
 	if (isCampaign(options)) return (await import('./send/stage.js')).sendCampaign(cx, options);
@@ -133,18 +119,18 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 	if (maxRecipients !== undefined && to.length > maxRecipients)
 		throw new UsageError(`${to.length} recipients are more than --max-recipients ${maxRecipients}`);
 	assertAllowed(cx, [...to, ...options.cc, ...options.bcc]);
-	const prepared = await prepare(cx, options);
-	await warnOfVariables(cx, prepared, { strict: options.strictVars ?? bulk });
-	const request: SendRequest = { ...prepared.request, to };
+	const draft = await prepare(cx, options);
+	await draft.warnOfVariables(options.strictVars ?? bulk);
+	const request: SendRequest = { ...draft.request, to };
 	const isLook = wantsPreview(options);
-	if (!isLook || cx.dryRun) await assertVariables(cx, prepared, options);
+	if (!isLook || cx.dryRun) await draft.assertVariables(options);
 	if (!isLook) {
 		await assertCanDeliver(cx, options);
 		await assertResults(options.results, null);
 	}
-	if (isLook || cx.dryRun) return foresee(cx, prepared, request, options);
-	await warnOfContent(cx, prepared);
-	await uploadAttachments(cx, prepared.files);
+	if (isLook || cx.dryRun) return foresee(cx, draft, request, options);
+	await draft.warnOfContent();
+	await uploadAttachments(cx, draft.files);
 	const sent = await accept(cx, request, options);
 	const { answer, campaign, submission, replayed } = sent;
 	if (isMachine(cx.out.format)) await cx.out.document(answer);
@@ -159,16 +145,16 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 	return deliverSent(cx, sent, options);
 }
 
-async function foresee(cx: CommandContext, prepared: Prepared, request: SendRequest, options: SendOptions) {
+async function foresee(cx: CommandContext, draft: Draft, request: SendRequest, options: SendOptions) {
 	const { idempotencyKey, bulk } = options;
 	const isLook = wantsPreview(options);
-	const ended = await foreseeSending(cx, request, { files: prepared.files ?? [], idempotencyKey });
-	await warnOfContent(cx, prepared);
+	const ended = await foreseeSending(cx, request, { files: draft.files, idempotencyKey });
+	await draft.warnOfContent();
 	if (!isLook && ended === exits.done) await warnOfLinks(cx, bulk);
 	const key = shownKey(options);
 	const to = request.to.find((one) => isShown(key, one));
 	if (to === undefined) throw notAmong(options, 'the --to');
-	const first = { prepared, addressee: await addresseeOf(cx, prepared, to) };
+	const first = { draft, addressee: await draft.addressee(to) };
 	if (isLook) await showPreview(cx, first, { recipients: request.to.length, rejected: 0 }, options);
 	else {
 		const sentence = (subject: string) => `send ${subject} to ${request.to.join(', ')}`;

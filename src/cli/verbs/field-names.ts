@@ -29,7 +29,7 @@ export function variableOf(fields: readonly Field[], text: string): string | nul
 	return found.length === 1 ? (found[0]?.variable ?? null) : null;
 }
 
-function readableFields(cx: CommandContext): Promise<Field[] | null> {
+export function readableFields(cx: CommandContext): Promise<Field[] | null> {
 	return readFields(cx).catch((error: unknown) => {
 		if (error instanceof ApiError && error.http !== null && error.http.status < 500) return null;
 		throw error;

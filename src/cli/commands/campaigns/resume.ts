@@ -19,7 +19,7 @@ import { campaignPlace } from '../send/place.js';
 import { assertListsAllowed, sayListNames, selectionOf, stageLists } from '../send/recipients.js';
 import { assertHonoured } from '../send/request.js';
 import { assertResults } from '../send/results.js';
-import { openRowsAgain, type Rest, stageRest } from '../send/rows.js';
+import type { Rest } from '../send/rows.js';
 import { assertConsent, foreseeResume } from '../send/stage.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './record.js';
 
@@ -57,7 +57,7 @@ export const resume = command({
 	whenStopped: endOfSend,
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		assertWaits(options);
-		await assertHonoured(cx, options, { isOfRows: true });
+		await assertHonoured(cx, options, true);
 		const place = await campaignPlace(cx);
 		let campaign =
 			args.campaign === undefined
@@ -81,14 +81,14 @@ export const resume = command({
 		const rate = options.rate ?? (await keptRate(cx, campaign, options));
 		const recipients = await recipientsOf(cx, campaign, rows, options.source);
 		const run: CampaignRun = {
-			...{ place, session: campaign, begun: 'earlier', recipients },
+			...{ cx, place, session: campaign, begun: 'earlier', recipients },
 			options: { ...options, rate },
 		};
 		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, recipients.of);
 		await assertCanDeliver(cx, options);
 		await assertResults(options.results, { place, id: campaign.id });
 		if (cx.dryRun) return foresee(cx, { campaign, run, rows });
-		return runCampaign(cx, run);
+		return runCampaign(run);
 	},
 });
 
@@ -137,8 +137,7 @@ async function foresee(
 	{ campaign, run, rows }: { campaign: Campaign; run: CampaignRun; rows: Rest },
 ): Promise<undefined> {
 	await (await rows?.())?.close();
-	if (campaign.state === 'staged' && campaign.is_complete && !isOverList(campaign))
-		await assertStaged(cx, run);
+	if (campaign.state === 'staged' && campaign.is_complete && !isOverList(campaign)) await assertStaged(run);
 	await foreseeResume(cx, campaign);
 }
 
@@ -154,7 +153,7 @@ async function recipientsOf(
 ): Promise<Recipients> {
 	const { key, list_id, state } = campaign;
 	const subject = campaign.subject ?? '';
-	const shared = { prepared: null, isBulk: campaign.type === 'BULK' };
+	const shared = { draft: null, isBulk: campaign.type === 'BULK' };
 	if (list_id !== null && isOverList(campaign)) {
 		const selection = await selectionOf(cx, campaign, list_id);
 		if (state === 'staged') await assertListsAllowed(cx, selection);
@@ -169,7 +168,10 @@ async function recipientsOf(
 		selection: null,
 		subject: campaign.requests ? null : subject,
 		again: source,
-		stage: (place, session) => stageRest(cx, place, session, { of, rows }),
+		stage: async (place, session) => {
+			const { stageRest } = await import('../send/rows.js');
+			return stageRest(cx, place, session, { of, rows });
+		},
 	};
 }
 
@@ -180,6 +182,7 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 	const file = given === undefined ? source?.['path'] : inputName(given);
 	if (source === null || file === undefined) throw notFromFile({ key, source, position });
 	return async () => {
+		const { openRowsAgain } = await import('../send/rows.js');
 		const rows = await openRowsAgain(cx, file, source);
 		if (rows !== null) return rows;
 		const name = file === '-' ? 'standard input' : file;

@@ -14,8 +14,8 @@ import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
 import { sayWhatHolds } from '../../verbs/refusals.js';
 import { detailOf, lookUpCampaign, showDetail } from '../campaigns/record.js';
-import { type Prepared, warnOfContent, warnOfLinks } from './content.js';
 import { afterAcceptance, concludeDelivery, exitOf } from './delivery.js';
+import { type Draft, warnOfLinks } from './draft.js';
 import type { RunOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import type { Selection } from './recipients.js';
@@ -44,7 +44,7 @@ export interface Recipients {
 	/** Null for requests, because each has its own subject. */
 	readonly subject: string | null;
 	/** Null if each request has its own content, or if an earlier run has printed the warnings. */
-	readonly prepared: Prepared | null;
+	readonly draft: Draft | null;
 	readonly isBulk: boolean;
 	/** The `--source` that another run needs, because the rows came through a pipe. */
 	readonly again?: string | undefined;
@@ -59,6 +59,7 @@ export interface Recipients {
 export type Begun = 'unnamed' | 'named' | 'earlier';
 
 export interface CampaignRun {
+	cx: CommandContext;
 	place: CampaignPlace;
 	session: CampaignSession;
 	begun: Begun;
@@ -66,20 +67,21 @@ export interface CampaignRun {
 	recipients: Recipients;
 }
 
-export async function runCampaign(cx: CommandContext, run: CampaignRun): Promise<ExitCode> {
-	const { campaigns, isForeign } = run.place;
+export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
+	const { cx, place } = run;
+	const { campaigns, isForeign } = place;
 	const { id, key: name } = run.session;
 	const status = await campaigns.status(id);
 	if (status.state === 'canceled') throw wasCanceled(name);
-	if (status.state === 'staged') await release(cx, run);
-	else if (isFinished(status)) return reportFinished(cx, run, status);
+	if (status.state === 'staged') await release(run);
+	else if (isFinished(status)) return reportFinished(run, status);
 	// If a local database stores the campaign, only the delivery shows whether another process has locked it.
 	else await cx.note(`the campaign "${name}" is released already${isForeign ? '' : ': resuming it'}`);
 	const released = await campaigns.status(id);
 	await cx.note(`campaign ${name}, ${id}`);
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
-		const delivering = () => deliver(cx, run, { counts: released.counts, known: status.replies });
+		const delivering = () => deliver(run, released.counts, status.replies);
 		// With another service, waiting messages are only in the local database, so exit codes may ask for a retry.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
@@ -93,26 +95,26 @@ export function wasCanceled(name: string): UsageError {
 	return new UsageError(`the campaign "${name}" was canceled; give another name`);
 }
 
-export async function assertStaged(cx: CommandContext, run: CampaignRun): Promise<void> {
-	assertCount(run, (await assertSendable(cx, run, [])).counts);
+export async function assertStaged(run: CampaignRun): Promise<void> {
+	assertCount(run, (await assertSendable(run, [])).counts);
 }
 
 /**
  * Stages, checks and releases. If a check fails, releases nothing. If the user or a refusal ends the run, drops a
  * campaign that this run began. Always drops one with a made-up name, which the user has not seen.
  */
-async function release(cx: CommandContext, run: CampaignRun): Promise<void> {
-	const { begun, place, session, recipients } = run;
+async function release(run: CampaignRun): Promise<void> {
+	const { cx, begun, place, session, recipients } = run;
 	const { key: name } = session;
 	let step: 'staging' | 'counting' | 'asking' | 'releasing' = 'staging';
 	try {
 		const errors = await recipients.stage(place, session);
 		cx.signal.throwIfAborted();
-		const status = await assertSendable(cx, run, errors);
+		const status = await assertSendable(run, errors);
 		step = 'counting';
 		assertCount(run, status.counts);
 		step = 'asking';
-		await agree(cx, run, status);
+		await agree(run, status);
 		cx.signal.throwIfAborted();
 		step = 'releasing';
 		await releaseOnce(run, status.counts.staged);
@@ -121,7 +123,7 @@ async function release(cx: CommandContext, run: CampaignRun): Promise<void> {
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		const isEnded = step === 'asking' || (step === 'staging' && error instanceof UsageError);
 		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);
-		if (isDropped) await drop(cx, run);
+		if (isDropped) await drop(run);
 		const rest = recipients.again === undefined ? [] : ['--source', recipients.again];
 		const resume = [mailctl('campaigns', 'resume', name, ...rest), ' continues'];
 		if (cx.signal.aborted)
@@ -155,7 +157,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 }
 
 /** Only warns if the cancellation fails, because another error ends the command. A released campaign stays. */
-async function drop(cx: CommandContext, { place, session }: CampaignRun): Promise<void> {
+async function drop({ cx, place, session }: CampaignRun): Promise<void> {
 	try {
 		await place.campaigns.cancel(session.id, { forget: true });
 	} catch (error) {
@@ -164,12 +166,10 @@ async function drop(cx: CommandContext, { place, session }: CampaignRun): Promis
 	}
 }
 
-async function assertSendable(
-	cx: CommandContext,
-	{ place, session, begun, options, recipients }: CampaignRun,
-	errors: readonly string[],
-): Promise<CampaignStatus> {
-	const { of, selection } = recipients;
+/** `errors`: the first errors of recipients. */
+async function assertSendable(run: CampaignRun, errors: readonly string[]): Promise<CampaignStatus> {
+	const { cx, place, session, begun, options } = run;
+	const { of, selection } = run.recipients;
 	const status = await place.campaigns.status(session.id);
 	const { counts, lists = [] } = status;
 	const all = recipientsOf(counts) + counts.rejected;
@@ -196,16 +196,17 @@ function assertCount({ begun, session, options, recipients }: CampaignRun, count
 
 const shownSample = 3;
 
-async function agree(cx: CommandContext, run: CampaignRun, status: CampaignStatus): Promise<void> {
-	const { of, subject, selection, prepared, isBulk } = run.recipients;
+async function agree(run: CampaignRun, status: CampaignStatus): Promise<void> {
+	const { cx } = run;
+	const { of, subject, selection, draft, isBulk } = run.recipients;
 	const { expectCount, sample = shownSample } = run.options;
 	const { staged } = status.counts;
 	await cx.note(`${describe(status.counts)} of ${of}`);
 	for (const line of selection === null ? [] : sayCounts(status.lists ?? [], selection)) await cx.note(line);
-	if (prepared !== null) await warnOfContent(cx, prepared);
+	await draft?.warnOfContent();
 	await warnOfLinks(cx, isBulk);
 	if (expectCount !== undefined && cx.globals.yes === true) return;
-	const shown = await take(addresses(cx, run, sample), sample);
+	const shown = await take(addresses(run, sample), sample);
 	// Print an address per line, because a terminal would break a long line within addresses.
 	const more = shown.length < staged ? ['  …'] : [];
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
@@ -215,8 +216,8 @@ async function agree(cx: CommandContext, run: CampaignRun, status: CampaignStatu
 	await cx.confirm({ kind: 'mild', what: plan ? `${mail}, ${plan}` : mail });
 }
 
-async function* addresses(cx: CommandContext, run: CampaignRun, limit: number): AsyncGenerator<string> {
-	const { place, session, recipients } = run;
+async function* addresses(run: CampaignRun, limit: number): AsyncGenerator<string> {
+	const { cx, place, session, recipients } = run;
 	if (recipients.selection === null || place.isForeign) {
 		for await (const { state, to } of eachResult(cx, place.campaigns, session.id))
 			if (state !== 'rejected' && state !== 'suppressed') yield to;
@@ -232,46 +233,40 @@ function isFinished({ messages }: CampaignStatus): boolean {
 	return waitingOf(messages) + deferred + uncertain === 0;
 }
 
-async function reportFinished(cx: CommandContext, run: CampaignRun, status: CampaignStatus) {
-	const { place, session } = run;
+async function reportFinished(run: CampaignRun, status: CampaignStatus) {
+	const { cx, place, session } = run;
 	await cx.note(`the campaign "${session.key}" is finished: ${sayOutcomes(status.messages)}`);
 	const found = isTable(cx.out.format) ? await lookUpCampaign(place.campaigns, session.id) : undefined;
 	if (found === undefined) await cx.out.document(documentOf(status));
 	else await showDetail(cx, detailOf(found, status));
-	await writeResults(cx, run);
+	await writeResults(run);
 	return exitOf(cx, outcomesOf(status.messages), unsentOf(status));
 }
 
 /** `known`: an earlier run's replies, read before the release, because a fast server sends everything before it answers. */
-async function deliver(
-	cx: CommandContext,
-	run: CampaignRun,
-	{ counts, known }: Pick<CampaignStatus, 'counts'> & { known: CampaignStatus['replies'] },
-): Promise<ExitCode> {
-	const { place, options } = run;
+async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignStatus['replies']) {
+	const { cx, place, options } = run;
 	const { id, key: name } = run.session;
 	const { local } = await cx.connection();
 	if (options.rate !== undefined) await local?.queue.keepRate(id, options.rate);
 	const outcome = await place.deliver(id, counts.staged, options).catch(async (error: unknown) => {
 		// Report why the delivery ended early, even if the results cannot be written.
-		await writeResults(cx, run).catch(() => undefined);
+		await writeResults(run).catch(() => undefined);
 		throw error;
 	});
 	// Read all counts now, because another process may have sent more since the delivery ended.
 	const after = await place.campaigns.status(id);
 	// Print this before the results, because a results file that cannot be written ends the command.
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);
-	await writeResults(cx, run);
+	await writeResults(run);
 	const replies = isDeepStrictEqual(known, after.replies) ? [] : after.replies;
 	const campaign = { name, sentence: sayOutcomes(after.messages), replies };
 	const summary = outcome && { ...outcome, counts: outcomesOf(after.messages) };
-	const end = { waiting: waitingOf(after.messages), campaign, ...unsentOf(after) };
-	return concludeDelivery(cx, summary, end);
+	return concludeDelivery(cx, summary, { waiting: waitingOf(after.messages), campaign, ...unsentOf(after) });
 }
 
 /** If the results cannot be written, the error says that only they are missing, and how to get them later. */
-async function writeResults(cx: CommandContext, run: CampaignRun): Promise<void> {
-	const { place, session, options, recipients } = run;
+async function writeResults({ cx, place, session, options, recipients }: CampaignRun): Promise<void> {
 	if (options.results === undefined) return;
 	try {
 		const isRows = recipients.selection === null;

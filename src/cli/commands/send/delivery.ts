@@ -75,16 +75,14 @@ export async function accept(
 	return { ...accepted, answer };
 }
 
-export async function deliverSent(
-	cx: CommandContext,
-	{ answer: { messages, messages_created: total }, submission }: Sent,
-	options: RunOptions,
-): Promise<ExitCode> {
+export async function deliverSent(cx: CommandContext, sent: Sent, options: RunOptions): Promise<ExitCode> {
+	const { answer, submission } = sent;
+	const { messages, messages_created: total } = answer;
 	if (total === 0) return exits.partly;
 	if (submission === null) return exits.done;
 	return afterAcceptance(cx, null, async () => {
 		const ids = messages.map(({ id }) => id);
-		const summary = await deliverNow(cx, { scope: { submission }, total, options }, ids);
+		const summary = await deliverNow({ cx, scope: { submission }, total, options }, ids);
 		if (options.results !== undefined) await writeMessages(cx, options.results, ids);
 		const settled = summary === null ? 0 : settledOf(summary.counts);
 		const isUnsent = settled === total && summary?.counts.canceled === total;
@@ -114,11 +112,7 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 	}
 }
 
-export async function sayWhoGetsNone(
-	cx: CommandContext,
-	{ to }: Pick<SendRequest, 'to'>,
-	{ messages }: SendResult,
-): Promise<void> {
+export async function sayWhoGetsNone(cx: CommandContext, { to }: SendRequest, { messages }: SendResult) {
 	const made = new Set(messages.map((message) => emailKey(message.to)));
 	const left = [...new Set(to.map(emailKey))].filter((key) => !made.has(key));
 	const [first] = left;
@@ -132,7 +126,7 @@ export async function sayWhoGetsNone(
 export async function foreseeSending(
 	cx: CommandContext,
 	request: SendRequest,
-	{ idempotencyKey, files }: { idempotencyKey?: string | undefined; files?: readonly FileToSend[] },
+	{ idempotencyKey, files }: { idempotencyKey?: string | undefined; files: readonly FileToSend[] },
 ): Promise<ExitCode> {
 	if (!cx.dryRun || (await cx.connection()).local === null) {
 		await assertAcceptable(cx, request);
@@ -164,6 +158,7 @@ export async function foreseeing(cx: CommandContext): Promise<(request: SendRequ
 }
 
 interface Delivery {
+	cx: CommandContext;
 	scope: NonNullable<DeliveryScope>;
 	total: number;
 	options: RunOptions;
@@ -173,21 +168,21 @@ export const defaultWaitMs = 600_000;
 
 /** Null if this run does not wait, or the service does not report it. `ids`: the messages of a submission. */
 export async function deliverNow(
-	cx: CommandContext,
 	delivery: Delivery,
 	ids: readonly Uuid[] = [],
 ): Promise<DeliverySummary | null> {
-	const { messages } = (await (await cx.api()).capabilities()).ext;
+	const { cx, scope } = delivery;
+	const { api, local } = await cx.connection();
+	const { messages } = (await api.capabilities()).ext;
 	if (messages === undefined) return null;
 	if (delivery.options.wait === false) {
 		await cx.hint(['accepted and queued; ', await sender(cx), ' sends it']);
-		await sayWhatHolds(cx, delivery.scope, null);
+		await sayWhatHolds(cx, scope, null);
 		return null;
 	}
-	const { local } = await cx.connection();
-	const closing = await watchWindow(cx, delivery.scope);
+	const closing = await watchWindow(delivery);
 	const how = { ...delivery, messages, signal: AbortSignal.any([cx.signal, closing.signal]) };
-	const delivering = local === null ? waitForServer(cx, how) : deliverHere(cx, local, how);
+	const delivering = local === null ? waitForServer(how) : deliverHere(how, local);
 	const summary = await delivering.finally(closing.stop);
 	if (summary.kind === 'stopped' && closing.signal.aborted && !cx.signal.aborted)
 		return { ...summary, kind: 'closed', reason: String(closing.signal.reason) };
@@ -203,23 +198,16 @@ interface Watched extends Delivery {
 	signal: AbortSignal;
 }
 
-async function deliverHere(
-	cx: CommandContext,
-	local: LocalEngine,
-	{ scope, total, options, messages, signal }: Watched,
-): Promise<DeliverySummary> {
-	const { rate, connections, waitTimeout: stallMs = defaultWaitMs } = options;
+async function deliverHere(delivery: Watched, local: LocalEngine): Promise<DeliverySummary> {
+	const { cx, scope, total, messages, signal } = delivery;
+	const { rate, connections, waitTimeout: stallMs = defaultWaitMs } = delivery.options;
 	// `deliver` counts only messages that this run sends.
 	const earlier = (await messages.progress(scope)).messages;
 	const before = Math.max(0, total - waitingOf(earlier) - (earlier.deferred ?? 0));
 	const progress = cx.progress('sending', total, before);
 	try {
 		const summary = await local.deliver({
-			scope,
-			until: 'settled',
-			signal,
-			leftMs: cx.leftMs(),
-			stallMs,
+			...{ scope, until: 'settled', signal, stallMs, leftMs: cx.leftMs() },
 			...paced(rate),
 			...(connections !== undefined && { connections }),
 			onProgress: (counts) => progress.update(before + settledOf(counts), troublesOf(counts)),
@@ -241,20 +229,16 @@ const longestPauseMs = 1_000;
 /** A paused server notices only at its next try that its mail server works again, so wait this long before giving up. */
 const pausedMs = 5_000;
 
-async function waitForServer(
-	cx: CommandContext,
-	{ scope, total, options: { waitTimeout: stallMs = defaultWaitMs }, messages, signal }: Watched,
-): Promise<DeliverySummary> {
+async function waitForServer(delivery: Watched): Promise<DeliverySummary> {
+	const { cx, scope, total, messages, signal } = delivery;
+	const { waitTimeout: stallMs = defaultWaitMs } = delivery.options;
 	let counts = noDeliveries();
 	let movedAt = performance.now();
 	let isWarned = false;
 	let progress: ReturnType<CommandContext['progress']> | null = null;
-	const end = (kind: DeliverySummary['kind'], reason: string | null = null) => ({
-		kind,
-		reason,
-		counts,
-		warnings: [],
-	});
+	const end = (kind: DeliverySummary['kind'], reason: string | null = null) => {
+		return { kind, reason, counts, warnings: [] };
+	};
 	try {
 		for (let pause = firstPauseMs; ; pause = Math.min(longestPauseMs, pause * 1.5)) {
 			if (signal.aborted) return end('stopped');
@@ -287,7 +271,7 @@ async function waitForServer(
 const lookEveryMs = 1_000;
 
 /** Aborts when the campaign's `--window` closes. The reason says when the window opens again. */
-async function watchWindow(cx: CommandContext, scope: Delivery['scope']) {
+async function watchWindow({ cx, scope }: Delivery) {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const controller = new AbortController();
 	const plan = async () =>
@@ -324,11 +308,11 @@ const triedAgain: ReadonlySet<ExitCode> = new Set([
  * Runs work after an acceptance. Its errors say that the messages are accepted. Exit code 14 replaces codes that make a
  * script retry. `campaign`: the name; null for one submission.
  */
-export async function afterAcceptance<T>(
+export async function afterAcceptance(
 	cx: CommandContext,
 	campaign: string | null,
-	work: () => Promise<T>,
-): Promise<T> {
+	work: () => Promise<ExitCode>,
+) {
 	try {
 		return await work();
 	} catch (error) {

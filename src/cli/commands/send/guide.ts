@@ -14,18 +14,10 @@ import { assertAllowed } from '../../verbs/allowed.js';
 import { choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/content.js';
 import { collect, walk } from '../../verbs/listing.js';
-import {
-	fieldsOf,
-	isMadeElsewhere,
-	isOpaque,
-	warnOfContent,
-	warnOfLinks,
-	warnOfMissing,
-	warnOfVariables,
-} from './content.js';
 import { assertCanDeliver } from './delivery.js';
+import { type First, fieldsOf, isMadeElsewhere, warnOfLinks, warnOfMissing } from './draft.js';
 import { hasBody, type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
-import { addresseeOf, compose, type First, sendTest } from './preview.js';
+import { sendTest } from './preview.js';
 import { prepare } from './request.js';
 import { type Survey, sourceOf } from './stage.js';
 
@@ -213,9 +205,9 @@ interface Seen {
 async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 	const [to] = options.to;
 	if (to !== undefined) {
-		const prepared = await prepare(cx, options);
-		await warnOfVariables(cx, prepared, { strict: options.strictVars ?? options.bulk });
-		const first = { prepared, addressee: await addresseeOf(cx, prepared, to) };
+		const draft = await prepare(cx, options);
+		await draft.warnOfVariables(options.strictVars ?? options.bulk);
+		const first = { draft, addressee: await draft.addressee(to) };
 		return { recipients: options.to.length, first, findings: null };
 	}
 	// Do not read a pipe here: it gives its rows only once, and the campaign needs them.
@@ -232,19 +224,15 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 /** Leaves space for the question below the message. */
 const mostLines = 40;
 
-async function preview(
-	cx: CommandContext,
-	{ recipients, first, findings }: Seen,
-	{ bulk, skipInvalid }: SendOptions,
-): Promise<void> {
-	await findings?.warn(cx, (recipients ?? 0) + findings.rejected, skipInvalid);
+async function preview(cx: CommandContext, { recipients, first, findings }: Seen, options: SendOptions) {
+	await findings?.warn(cx, (recipients ?? 0) + findings.rejected, options.skipInvalid);
 	if (recipients === 0) await cx.warn('nobody would receive it');
 	if (first === null) return;
-	const { prepared, addressee } = first;
-	await warnOfContent(cx, prepared);
-	await warnOfLinks(cx, bulk);
-	if (isOpaque(prepared) || (await isMadeElsewhere(cx))) return;
-	const composed = await compose(cx, first);
+	const { draft, addressee } = first;
+	await draft.warnOfContent();
+	await warnOfLinks(cx, options.bulk);
+	if (draft.isOpaque || (await isMadeElsewhere(cx))) return;
+	const composed = await draft.compose(addressee);
 	const lines = composed.text.trimEnd().split('\n');
 	const more = lines.length > mostLines ? [`… ${lines.length - mostLines} more lines`] : [];
 	const body = [...lines.slice(0, mostLines), ...more].map((line) => `  ${line}`.trimEnd());

@@ -46,7 +46,7 @@ export interface CampaignPlace {
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
 	const { campaigns } = (await api.capabilities()).ext;
-	if (campaigns === undefined) return foreignPlace(cx);
+	if (campaigns === undefined) return new ForeignPlace(cx, await openForeign(cx));
 	const { jobFiles } = await import('../../../jobs/job-files.js');
 	const files = jobFiles(cx.paths.jobs, deploymentOf(target));
 	const locks = new Map<string, FileLock | null>();
@@ -82,7 +82,7 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 			},
 		},
 		hold,
-		deliver: (id, total, options) => deliverNow(cx, { scope: { campaign: id }, total, options }),
+		deliver: (id, total, options) => deliverNow({ cx, scope: { campaign: id }, total, options }),
 	};
 }
 
@@ -108,13 +108,8 @@ async function assertNotHere(cx: CommandContext, database: string, key: string):
 async function openForeign(cx: CommandContext): Promise<ForeignCampaigns> {
 	const { api, target } = await cx.connection();
 	const { openForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
-	const deployment = deploymentOf(target);
-	return openForeignCampaigns(api, {
-		folder: cx.paths.jobs,
-		deployment,
-		clock: cx.clock,
-		isTrial: cx.dryRun,
-	});
+	const { clock, dryRun: isTrial, paths } = cx;
+	return openForeignCampaigns(api, { folder: paths.jobs, deployment: deploymentOf(target), clock, isTrial });
 }
 
 /** A container may have no writable home folder, which must not stop a campaign. */
@@ -125,88 +120,88 @@ async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	});
 }
 
-async function foreignPlace(cx: CommandContext): Promise<CampaignPlace> {
-	const campaigns = await openForeign(cx);
-	cx.atEnd(() => campaigns.close());
-	return {
-		isForeign: true,
-		campaigns,
-		// Each write locks the campaign anyway.
-		hold: async () => undefined,
-		deliver: (id, total, options) => deliver(cx, campaigns, { id, total, options }),
-	};
-}
-
 /** The number of concurrent requests without `--connections`. */
 const defaultConnections = 8;
 
-async function deliver(
-	cx: CommandContext,
-	campaigns: ForeignCampaigns,
-	{ id, total, options }: { id: Uuid; total: number; options: RunOptions },
-): Promise<DeliverySummary> {
-	const { connections = defaultConnections, rate, retryUnknown, waitTimeout = defaultWaitMs } = options;
-	const progress = cx.progress('sending', total);
-	const stall = new AbortController();
-	const timer = setTimeout(() => stall.abort(new Error('no progress')), waitTimeout);
-	let delivered: ForeignDelivered;
-	try {
-		delivered = await campaigns.deliver(id, {
-			connections,
-			rate: paced(rate).rate ?? null,
-			uncertain: retryUnknown ? 'retry' : 'leave',
-			signal: AbortSignal.any([cx.signal, stall.signal]),
-			onProgress: ({ accepted, suppressed, failed, uncertain }) => {
-				timer.refresh();
-				const troubles = [...(failed > 0 ? [`${failed} failed`] : [])];
-				if (uncertain > 0) troubles.push(`${uncertain} unknown`);
-				progress.update(accepted + suppressed + failed + uncertain, troubles.join(', '));
-			},
-		});
-	} finally {
-		clearTimeout(timer);
-		progress.stop();
-	}
-	return conclude(cx, campaigns, { ...delivered, id, isStalled: stall.signal.aborted });
-}
+class ForeignPlace implements CampaignPlace {
+	readonly isForeign = true;
+	readonly campaigns: ForeignCampaigns;
+	readonly #cx: CommandContext;
 
-/** Throws the error that ended the delivery early. Exit code 13 comes first: it says what must not be sent again. */
-async function conclude(
-	cx: CommandContext,
-	campaigns: ForeignCampaigns,
-	{ id, counts, error, isStalled }: ForeignDelivered & { id: Uuid; isStalled: boolean },
-): Promise<DeliverySummary> {
-	const { accepted, suppressed, failed, uncertain, waiting } = counts;
-	const { key } = await campaigns.status(id);
-	const resume = ['campaigns', 'resume', key];
-	if (uncertain > 0)
-		await cx.warn(
-			`${counted(uncertain, 'message')} may or may not have been sent: the service did not confirm them`,
-			['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends the messages again'],
-		);
-	if (failed > 0)
-		await cx.warn(
-			`the service refused ${counted(failed, 'message')}: ${await firstRefusal(cx, campaigns, id)}`,
-			mailctl('campaigns', 'results', key, '--save', 'FILE'),
-		);
-	const accepting = `the service accepted ${counted(accepted, 'message')}`;
-	if (error === null) {
-		await cx.note(`${accepting}; it does not report their delivery`);
-		const outcome = { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
-		return { kind: 'settled', reason: null, counts: outcome, warnings: [] };
+	constructor(cx: CommandContext, campaigns: ForeignCampaigns) {
+		this.campaigns = campaigns;
+		this.#cx = cx;
+		cx.atEnd(() => campaigns.close());
 	}
-	await cx.note(`${accepting}, ${counted(waiting, 'message')} waiting`);
-	const hint = [mailctl(...resume), ' continues'];
-	if (cx.signal.aborted) await cx.hint(hint);
-	cx.signal.throwIfAborted();
-	const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
-	if (uncertain > 0) throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
-	if (isStalled) throw new CliError('stalled', exits.outOfTime, message, { hint });
-	throw hinted(error, [hint]);
-}
 
-async function firstRefusal(cx: CommandContext, campaigns: ForeignCampaigns, id: Uuid): Promise<string> {
-	for await (const { state, text, code } of eachResult(cx, campaigns, id))
-		if (state === 'failed') return text ?? code ?? 'it gave no reason';
-	return 'it gave no reason';
+	/** Each write locks the campaign anyway. */
+	async hold(): Promise<void> {}
+
+	async deliver(id: Uuid, total: number, options: RunOptions): Promise<DeliverySummary> {
+		const { connections = defaultConnections, rate, retryUnknown, waitTimeout = defaultWaitMs } = options;
+		const progress = this.#cx.progress('sending', total);
+		const stall = new AbortController();
+		const timer = setTimeout(() => stall.abort(new Error('no progress')), waitTimeout);
+		try {
+			const delivered = await this.campaigns.deliver(id, {
+				connections,
+				rate: paced(rate).rate ?? null,
+				uncertain: retryUnknown ? 'retry' : 'leave',
+				signal: AbortSignal.any([this.#cx.signal, stall.signal]),
+				onProgress: ({ accepted, suppressed, failed, uncertain }) => {
+					timer.refresh();
+					const troubles = [...(failed > 0 ? [`${failed} failed`] : [])];
+					if (uncertain > 0) troubles.push(`${uncertain} unknown`);
+					progress.update(accepted + suppressed + failed + uncertain, troubles.join(', '));
+				},
+			});
+			progress.stop();
+			return await this.#conclude(id, delivered, stall.signal.aborted);
+		} finally {
+			clearTimeout(timer);
+			progress.stop();
+		}
+	}
+
+	/** Throws the error that ended the delivery early. Exit code 13 comes first: it says what must not be sent again. */
+	async #conclude(
+		id: Uuid,
+		{ counts, error }: ForeignDelivered,
+		isStalled: boolean,
+	): Promise<DeliverySummary> {
+		const cx = this.#cx;
+		const { accepted, suppressed, failed, uncertain, waiting } = counts;
+		const { key } = await this.campaigns.status(id);
+		const resume = ['campaigns', 'resume', key];
+		if (uncertain > 0)
+			await cx.warn(
+				`${counted(uncertain, 'message')} may or may not have been sent: the service did not confirm them`,
+				['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends the messages again'],
+			);
+		if (failed > 0)
+			await cx.warn(
+				`the service refused ${counted(failed, 'message')}: ${await this.#firstRefusal(id)}`,
+				mailctl('campaigns', 'results', key, '--save', 'FILE'),
+			);
+		const accepting = `the service accepted ${counted(accepted, 'message')}`;
+		if (error === null) {
+			await cx.note(`${accepting}; it does not report their delivery`);
+			const outcome = { sent: accepted, deferred: 0, bounced: 0, failed, uncertain, canceled: suppressed };
+			return { kind: 'settled', reason: null, counts: outcome, warnings: [] };
+		}
+		await cx.note(`${accepting}, ${counted(waiting, 'message')} waiting`);
+		const hint = [mailctl(...resume), ' continues'];
+		if (cx.signal.aborted) await cx.hint(hint);
+		cx.signal.throwIfAborted();
+		const message = isStalled ? 'no progress within --wait-timeout' : classify(error).message;
+		if (uncertain > 0) throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
+		if (isStalled) throw new CliError('stalled', exits.outOfTime, message, { hint });
+		throw hinted(error, [hint]);
+	}
+
+	async #firstRefusal(id: Uuid): Promise<string> {
+		for await (const { state, text, code } of eachResult(this.#cx, this.campaigns, id))
+			if (state === 'failed') return text ?? code ?? 'it gave no reason';
+		return 'it gave no reason';
+	}
 }

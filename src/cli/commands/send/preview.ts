@@ -4,54 +4,29 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type EmailKey, emailKey, parseAddress, parseMailbox } from '../../../api/address.js';
+import { type EmailKey, emailKey, parseMailbox } from '../../../api/address.js';
 import type { AttachedFile } from '../../../api/attachments.js';
-import { isForbidden, systemReason } from '../../../api/errors.js';
-import { builtInVariables, type SendRequest } from '../../../api/inputs.js';
+import { systemReason } from '../../../api/errors.js';
+import type { SendRequest } from '../../../api/inputs.js';
 import { escapeHtml } from '../../../api/quote.js';
-import type { Subscriber } from '../../../api/records.js';
 import { withImages } from '../../../content/attachments.js';
 import type { ComposedMessage } from '../../frame/connection.js';
 import { type CommandContext, type Foreseen, unchecked } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
-import { type ExitCode, exits } from '../../frame/exit.js';
+import { exits } from '../../frame/exit.js';
 import { isMachine, isTable } from '../../frame/globals.js';
 import { cleanLines } from '../../render/clean.js';
 import { answer } from '../../render/columns.js';
 import { attachmentLines } from '../../render/units.js';
 import { noAddress } from '../../verbs/address-faults.js';
-import { findInAllLists } from '../subscribers/lookup.js';
-import {
-	contentOf,
-	findingsIn,
-	isMadeElsewhere,
-	isNews,
-	isOpaque,
-	namesIn,
-	type Prepared,
-	warnOfMissing,
-} from './content.js';
 import { accept, deliverSent, foreseeSending, sayWhoGetsNone } from './delivery.js';
+import { Draft, type First, isMadeElsewhere, warnOfMissing } from './draft.js';
 import type { SendOptions } from './options.js';
 import { uploadAttachments } from './request.js';
 
 export const previewAnswer = answer(
 	...['from', 'subject', 'text', 'html', 'attachments', 'missing', 'findings', 'eml'],
 );
-
-/** `values`: the variables of the recipient. The context of the request overrides them. */
-export interface Addressee {
-	to: string;
-	values: Readonly<Record<string, string>>;
-}
-
-/** The message to one recipient. */
-export interface First {
-	prepared: Prepared;
-	addressee: Addressee;
-	/** The original request, if there is one. */
-	request?: SendRequest;
-}
 
 /** The address of `--preview-as`; null to show the first recipient's message. Throws `UsageError`. */
 export function shownKey({ previewAs }: Pick<SendOptions, 'previewAs'>): EmailKey | null {
@@ -69,63 +44,6 @@ export function notAmong({ previewAs = '' }: Pick<SendOptions, 'previewAs'>, whe
 	return new CliError('not_found', exits.notFound, `--preview-as: ${previewAs} is not among ${where}`);
 }
 
-export async function compose(cx: CommandContext, { prepared, addressee }: First): Promise<ComposedMessage> {
-	const { request } = prepared;
-	if (isOpaque(prepared))
-		throw new UsageError('the message cannot be shown: this service does not show its templates');
-	const connection = await cx.connection();
-	const composed = await connection.compose({
-		from: typeof request.from === 'string' ? request.from : (request.from[0] ?? ''),
-		to: addressee.to,
-		...contentOf(prepared),
-		bulk: request.type === 'BULK',
-		reply_to: request.reply_to ?? [],
-		cc: request.cc ?? [],
-		headers: request.headers ?? {},
-		variables: { email: addressee.to, ...addressee.values, ...request.context },
-		...(prepared.files !== undefined && { files: prepared.files }),
-	});
-	for (const warning of composed.warnings) if (isNews(cx, warning)) await cx.warn(warning);
-	return composed;
-}
-
-export function asSubscriber({ email, name, meta }: Subscriber, email_reason: string): Addressee {
-	const fields = Object.entries(meta).filter(([, value]) => value !== null && typeof value !== 'object');
-	const values = Object.fromEntries(fields.map(([key, value]) => [key, String(value)]));
-	return { to: email, values: { name, email_reason, ...values } };
-}
-
-/** Finds the subscriber in the request's list; without a list, the only match. Does not ask other services. */
-export async function addresseeOf(cx: CommandContext, prepared: Prepared, text: string): Promise<Addressee> {
-	const to = parseAddress(text)?.address ?? text;
-	if (await isMadeElsewhere(cx)) return { to, values: {} };
-	const unknown = { to, values: { name: '', email_reason: '' } };
-	if (isOpaque(prepared) || !usesPerson(prepared)) return unknown;
-	const { list_id } = prepared.request;
-	try {
-		const api = await cx.api();
-		const people: Subscriber[] = [];
-		for await (const one of findInAllLists(api, to, cx.signal))
-			if (list_id === undefined || one.list_id === list_id) people.push(one);
-		const [person, another] = people;
-		const list = list_id ?? person?.list_id;
-		if (list === undefined || another !== undefined) return unknown;
-		const { email_reason } = await api.lists.get(list, { signal: cx.signal });
-		if (person === undefined) return { to, values: { ...unknown.values, email_reason } };
-		return { to, values: asSubscriber(person, email_reason).values };
-	} catch (error) {
-		if (!isForbidden(error)) throw error;
-		await cx.warn('this token may not read subscribers, so their values are missing here');
-		return unknown;
-	}
-}
-
-function usesPerson(prepared: Prepared): boolean {
-	const known = builtInVariables.filter((name) => name !== 'name' && name !== 'email_reason');
-	const given = new Set<string>([...known, ...Object.keys(prepared.request.context ?? {})]);
-	return namesIn(prepared).some((name) => !given.has(name));
-}
-
 interface DryRun extends First {
 	sentence: (subject: string) => string;
 	plan: Foreseen;
@@ -133,16 +51,16 @@ interface DryRun extends First {
 
 /** Shows the request instead of the message if another service composes the message. */
 export async function showDryRun(cx: CommandContext, { sentence, plan, ...first }: DryRun): Promise<void> {
-	const { prepared } = first;
-	const { template_unique_id, subject } = prepared.request;
-	if (isOpaque(prepared)) return cx.wouldDo(sentence(`template ${template_unique_id}`), plan);
+	const { draft, addressee } = first;
+	const { template_unique_id, subject } = draft.request;
+	if (draft.isOpaque) return cx.wouldDo(sentence(`template ${template_unique_id}`), plan);
 	if (await isMadeElsewhere(cx)) {
 		const send = first.request ?? requestFor(first);
 		await cx.wouldDo(`${sentence(`"${subject}"`)} with this request`, { ...plan, send });
 		if (isTable(cx.out.format)) await cx.out.raw(`${cleanLines(JSON.stringify(send, null, 2))}\n`);
 		return;
 	}
-	const composed = await compose(cx, first);
+	const composed = await draft.compose(addressee);
 	await sayOpenParts(cx, composed);
 	const message = composed.withoutFiles.toString('latin1');
 	const attachments = filesOf(composed);
@@ -155,11 +73,10 @@ export async function showDryRun(cx: CommandContext, { sentence, plan, ...first 
 }
 
 /** Returns the request for one recipient of a campaign, with the variables that the content uses. */
-function requestFor({ prepared, addressee: { to, values } }: First): SendRequest {
-	const { context: shared, ...rest } = prepared.request;
-	const used = namesIn(prepared);
+function requestFor({ draft, addressee: { to, values } }: First): SendRequest {
+	const { context: shared, ...rest } = draft.request;
 	const all = Object.entries({ email: to, ...values, ...shared });
-	const context = Object.fromEntries(all.filter(([name]) => used.includes(name)));
+	const context = Object.fromEntries(all.filter(([name]) => draft.names.includes(name)));
 	return { ...rest, to: [to], ...(Object.keys(context).length > 0 && { context }) };
 }
 
@@ -179,11 +96,11 @@ async function sayOpenParts(cx: CommandContext, { missing, standsIn }: ComposedM
 
 export async function showPreview(
 	cx: CommandContext,
-	first: First,
+	{ draft, addressee }: First,
 	counts: { recipients: number | null; rejected: number | null },
 	{ preview, eml }: Pick<SendOptions, 'preview' | 'eml'>,
 ): Promise<void> {
-	const composed = await compose(cx, first);
+	const composed = await draft.compose(addressee);
 	const { from, to, subject, text, html, missing } = composed;
 	if (preview === 'html' && html === null)
 		throw new UsageError('--preview html: the message has no HTML; use --preview text');
@@ -200,7 +117,7 @@ export async function showPreview(
 			...{ from, to, subject, text, html },
 			attachments: filesOf(composed),
 			missing,
-			findings: await findingsIn(cx, first.prepared),
+			findings: await draft.findings(),
 			...counts,
 			...(eml !== undefined && { eml }),
 		});
@@ -232,14 +149,9 @@ async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promis
 }
 
 /** Sends the message of `first` to another address, as transactional mail. */
-export async function sendTest(
-	cx: CommandContext,
-	first: First,
-	to: string,
-	options: SendOptions,
-): Promise<ExitCode> {
-	const { prepared, addressee } = first;
-	const { cc, bcc, ...shared } = prepared.request;
+export async function sendTest(cx: CommandContext, first: First, to: string, options: SendOptions) {
+	const { draft, addressee } = first;
+	const { cc, bcc, ...shared } = draft.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
 	// The service refuses an empty value. A recipient without values gets an empty text anyway.
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
@@ -247,14 +159,18 @@ export async function sendTest(
 	const request: SendRequest = { ...mail, to: [to] };
 	const what = (subject: string) => `a test message of ${subject} for ${addressee.to} to ${to}`;
 	if (cx.dryRun) {
-		const ended = await foreseeSending(cx, request, prepared);
-		const shown = { prepared: { ...prepared, request: mail }, addressee: { to, values: {} }, request };
+		const ended = await foreseeSending(cx, request, draft);
+		const shown = {
+			draft: new Draft(cx, { ...draft, request: mail }),
+			addressee: { to, values: {} },
+			request,
+		};
 		const sentence = (subject: string) => `send ${what(subject)}`;
 		await showDryRun(cx, { ...shown, sentence, plan: { send: request } });
 		return ended;
 	}
 	const said = what(await subjectOf(cx, first));
-	await uploadAttachments(cx, prepared.files);
+	await uploadAttachments(cx, draft.files);
 	const sent = await accept(cx, request, { isTest: true });
 	if (!isTable(cx.out.format)) await cx.note(said);
 	const ids = sent.answer.messages.map(({ id }) => `message ${id}`);
@@ -264,21 +180,17 @@ export async function sendTest(
 	return deliverSent(cx, sent, { ...options, rate: undefined, results: undefined });
 }
 
-async function subjectOf(cx: CommandContext, first: First): Promise<string> {
-	const { prepared } = first;
-	if (isOpaque(prepared)) return `template ${prepared.request.template_unique_id}`;
-	const composed = await compose(cx, first);
+async function subjectOf(cx: CommandContext, { draft, addressee }: First): Promise<string> {
+	if (draft.isOpaque) return `template ${draft.request.template_unique_id}`;
+	const composed = await draft.compose(addressee);
 	await warnOfMissing(cx, composed.missing);
 	return `"${composed.subject}"`;
 }
 
 /** Writes a private page (0600) and opens it. The page stays, because a browser reads it later. */
-async function openInBrowser(
-	cx: CommandContext,
-	composed: ComposedMessage,
-): Promise<{ file: string; opened: boolean }> {
-	const file = await writePage(composed, cx.io.env['TMPDIR'] || tmpdir());
-	const opener = openerOf(cx.io.env, process.platform);
+async function openInBrowser({ io }: CommandContext, composed: ComposedMessage) {
+	const file = await writePage(composed, io.env['TMPDIR'] || tmpdir());
+	const opener = openerOf(io.env, process.platform);
 	return { file, opened: opener !== null && (await start(opener, file)) };
 }
 
@@ -291,19 +203,14 @@ async function writePage(composed: ComposedMessage, where: string): Promise<stri
 		return file;
 	} catch (cause) {
 		if (folder !== null) await rm(folder, { recursive: true, force: true });
-		throw new CliError('disk', 74, `--preview browser: the page cannot be written: ${systemReason(cause)}`, {
-			cause,
-		});
+		const message = `--preview browser: the page cannot be written: ${systemReason(cause)}`;
+		throw new CliError('disk', exits.disk, message, { cause });
 	}
 }
 
 /** Puts the HTML in a sandboxed frame without scripts, forms or an origin, because others may have written the template. */
-export function pageOf({
-	subject,
-	html: written,
-	text,
-	files = [],
-}: Pick<ComposedMessage, 'subject' | 'html' | 'text' | 'files'>): string {
+export function pageOf(message: Pick<ComposedMessage, 'subject' | 'html' | 'text' | 'files'>): string {
+	const { subject, html: written, text, files = [] } = message;
 	const html = written === null ? null : withImages(written, files);
 	const lines = attachmentLines(files.map((file) => ({ ...file, size: file.bytes.length })));
 	const list = lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('');

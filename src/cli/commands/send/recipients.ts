@@ -15,17 +15,18 @@ import { flagOf } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { assertAllowed, isLimited } from '../../verbs/allowed.js';
+import { findEach } from '../../verbs/changing.js';
 import { readConditions } from '../../verbs/conditions.js';
 import { walk } from '../../verbs/listing.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/record.js';
 import { subscribersByKey } from '../subscribers/lookup.js';
-import { contentOf, isOpaque, openVariables, type Prepared, warnOfVariables } from './content.js';
+import { asSubscriber, type Draft } from './draft.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
-import { asSubscriber, isShown, shownKey } from './preview.js';
+import { isShown, shownKey } from './preview.js';
 import { Findings, reasonsOf, sayCounts } from './report.js';
-import { prepare, specOf } from './request.js';
+import { prepare } from './request.js';
 import type { Audience, Checked, Depth, Source, Survey } from './stage.js';
 
 type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
@@ -45,13 +46,13 @@ export async function select(cx: CommandContext, options: SendOptions): Promise<
 		await need(api, 'audiences', wanted === undefined ? '--list twice' : flagOf(wanted));
 	const conditions = (await readConditions(cx, where)).map(({ text }) => text);
 	const resolve = (text: string) => resolveList(api, text, { signal: cx.signal });
-	const [first, ...others] = await eachOnce(list, resolve);
+	const [first, ...others] = await findEach(list, resolve);
 	if (first === undefined) throw new UsageError('no list: give --list');
 	const lists = [first, ...others] as const;
-	const excluded = await eachOnce(excludeList, resolve);
+	const excluded = await findEach(excludeList, resolve);
 	const find = async (name: string) => findCampaign(cx, await need(api, 'campaigns', '--where-opened'), name);
-	const opened = await eachOnce(whereOpened, find);
-	const notOpened = await eachOnce(whereNotOpened, find);
+	const opened = await findEach(whereOpened, find);
+	const notOpened = await findEach(whereNotOpened, find);
 	const keys = new Map([...opened, ...notOpened].map(({ id, key }) => [id, key]));
 	return {
 		lists,
@@ -69,18 +70,6 @@ export async function select(cx: CommandContext, options: SendOptions): Promise<
 function namesOf(lists: readonly RunList[]): LeftOutNames['list'] {
 	const names = new Map(lists.map((one) => [String(one.id), one.name]));
 	return (id) => JSON.stringify(names.get(id) ?? id);
-}
-
-async function eachOnce<T extends { id: unknown }>(
-	texts: readonly string[],
-	find: (text: string) => Promise<T>,
-): Promise<T[]> {
-	const found = new Map<unknown, T>();
-	for (const text of texts) {
-		const one = await find(text);
-		if (!found.has(one.id)) found.set(one.id, one);
-	}
-	return [...found.values()];
 }
 
 /** Returns the selection of a campaign that an earlier run began. The lists of a released campaign may be deleted. */
@@ -152,104 +141,85 @@ function readIn({ staged, suppressed, rejected, left_out = 0 }: Omit<ListCounts,
 
 export async function listSource(cx: CommandContext, options: SendOptions): Promise<Source> {
 	const selection = await select(cx, options);
-	const prepared = await prepare(cx, options);
-	await warnOfVariables(cx, prepared, { strict: options.strictVars ?? true });
-	return {
-		of: sayListNames(selection),
-		open: async () => {
-			await assertListsAllowed(cx, selection);
-			return new ListAudience(cx, options, selection, prepared);
+	const draft = await prepare(cx, options);
+	const strict_vars = options.strictVars ?? true;
+	await draft.warnOfVariables(strict_vars);
+	const of = sayListNames(selection);
+	// The spec includes the list, so that another list cannot continue a campaign of the same name.
+	const spec = { ...draft.spec, list_id: selection.lists[0].id, ...selection.audience, strict_vars };
+	const audience: Audience = {
+		...{
+			of,
+			selection,
+			draft,
+			spec,
+			files: draft.files,
+			subject: draft.content.subject,
+			isBulk: options.bulk,
 		},
+		stage: (place, session) => stageLists(cx, place, session, selection),
+		survey: (depth) => survey(cx, options, { selection, draft, spec }, depth),
+		close: async () => undefined,
 	};
+	const open = async () => {
+		await assertListsAllowed(cx, selection);
+		return audience;
+	};
+	return { of, open };
 }
 
-class ListAudience implements Audience {
-	readonly of: string;
-	readonly selection: Selection<List>;
-	readonly prepared: Prepared;
-	readonly subject: string;
-	readonly files: Audience['files'];
-	readonly isBulk: boolean;
-	/** Includes the list, so that another list cannot continue a campaign of the same name. */
-	readonly spec: CampaignSpec;
-	readonly #cx: CommandContext;
-	readonly #options: SendOptions;
-	/** True if subscribers may lack the value of a variable. */
-	readonly #isChecked: boolean;
-
-	constructor(cx: CommandContext, options: SendOptions, selection: Selection<List>, prepared: Prepared) {
-		const strict_vars = options.strictVars ?? true;
-		const content = contentOf(prepared);
-		const open = openVariables(content, prepared.request.context ?? {});
-		const list_id = selection.lists[0].id;
-		this.of = sayListNames(selection);
-		this.selection = selection;
-		this.prepared = prepared;
-		this.subject = content.subject;
-		this.files = prepared.files ?? [];
-		this.isBulk = options.bulk;
-		this.spec = { ...specOf(prepared), list_id, ...selection.audience, strict_vars };
-		this.#cx = cx;
-		this.#options = options;
-		this.#isChecked = strict_vars && !isOpaque(prepared) && open.length > 0;
-	}
-
-	async close(): Promise<void> {}
-
-	stage(place: CampaignPlace, session: CampaignSession): Promise<readonly string[]> {
-		return stageLists(this.#cx, place, session, this.selection);
-	}
-
-	/** Lets a mailctl service foresee the staging: always for a dry run, otherwise only if somebody may be left out. */
-	async survey(depth: Depth): Promise<Survey> {
-		const { lists, audience } = this.selection;
-		const api = await this.#cx.api();
-		const findings = new Findings(this.#cx);
-		const send = this.prepared.request;
-		const list_id = lists[0].id;
-		const isOurs = (await api.capabilities()).ext.audiences !== undefined;
-		const isNarrowed = Object.keys(audience).length > 0;
-		const isRead = depth === 'all' || isNarrowed || (depth === 'look' && this.#isChecked);
-		if (!isOurs || !isRead) {
-			const recipients = lists[0].active_subscribers_count;
-			const first = recipients === 0 ? null : await this.#first();
-			const isUnread = this.#isChecked && depth === 'all';
-			const notes = isUnread ? ['a dry run does not check the variables of subscribers on this service'] : [];
-			const plan = { list_id, recipients, rejected: 0, send };
-			return { recipients, findings, first, isPart: false, plan, notes };
-		}
-		const { counts, first: anyone, errors } = await foreseeLists(this.#cx, lists, this.spec);
-		findings.addOfLists(reasonsOf(counts), errors);
-		const suppressed = counts.reduce((sum, one) => sum + one.suppressed, 0);
-		const recipients = counts.reduce((sum, { staged }) => sum + staged, suppressed);
-		const { rejected } = findings;
-		let first: Checked | null = null;
-		if (this.#options.previewAs !== undefined || (anyone === null && rejected > 0))
-			first = await this.#first();
-		else if (anyone !== null)
-			first = this.#firstOf(anyone.list, await api.subscribers(anyone.list.id).get(anyone.id));
-		const plan = { list_id, recipients, rejected, suppressed, lists: counts, send };
-		const notes = sayCounts(counts, this.selection);
-		return { recipients, findings, first, isPart: false, plan, notes };
-	}
-
-	async #first(): Promise<Checked | null> {
-		const { signal } = this.#cx;
-		const api = await this.#cx.api();
-		const key = shownKey(this.#options);
-		for (const list of this.selection.lists) {
-			const filter = { is_active: true, ...(key !== null && { email__exact: key }) };
-			const people = walk(api.subscribers(list.id), filter, { signal, ...(key === null && { limit: 1 }) });
-			for await (const person of people) if (isShown(key, person.email)) return this.#firstOf(list, person);
+/** Lets a mailctl service foresee the staging: always for a dry run, otherwise only if somebody may be left out. */
+async function survey(
+	cx: CommandContext,
+	options: SendOptions,
+	{ selection, draft, spec }: { selection: Selection<List>; draft: Draft; spec: CampaignSpec },
+	depth: Depth,
+): Promise<Survey> {
+	const { lists, audience } = selection;
+	const api = await cx.api();
+	const findings = new Findings(cx);
+	const list_id = lists[0].id;
+	const send = draft.request;
+	const key = shownKey(options);
+	const firstOf = ({ email_reason }: List, person: Subscriber): Checked => ({
+		draft,
+		addressee: asSubscriber(person, email_reason),
+		checked: { ...send, to: [person.email] },
+	});
+	const findFirst = async (): Promise<Checked | null> => {
+		const filter = { is_active: true, ...(key !== null && { email__exact: key }) };
+		for (const list of lists) {
+			const people = walk(api.subscribers(list.id), filter, {
+				signal: cx.signal,
+				...(key === null && { limit: 1 }),
+			});
+			for await (const person of people) if (isShown(key, person.email)) return firstOf(list, person);
 		}
 		return null;
+	};
+	// Subscribers may lack the value of a variable.
+	const isChecked = spec.strict_vars === true && !draft.isOpaque && draft.open().length > 0;
+	const isOurs = (await api.capabilities()).ext.audiences !== undefined;
+	const isNarrowed = Object.keys(audience).length > 0;
+	if (!isOurs || !(depth === 'all' || isNarrowed || (depth === 'look' && isChecked))) {
+		const recipients = lists[0].active_subscribers_count;
+		const first = recipients === 0 ? null : await findFirst();
+		const isUnread = isChecked && depth === 'all';
+		const notes = isUnread ? ['a dry run does not check the variables of subscribers on this service'] : [];
+		const plan = { list_id, recipients, rejected: 0, send };
+		return { recipients, findings, first, isPart: false, plan, notes };
 	}
-
-	#firstOf({ email_reason }: List, person: Subscriber): Checked {
-		const { prepared } = this;
-		const checked = { ...prepared.request, to: [person.email] };
-		return { prepared, addressee: asSubscriber(person, email_reason), checked };
-	}
+	const { counts, first: anyone, errors } = await foreseeLists(cx, lists, spec);
+	findings.addOfLists(reasonsOf(counts), errors);
+	const { rejected } = findings;
+	const suppressed = counts.reduce((sum, one) => sum + one.suppressed, 0);
+	const recipients = counts.reduce((sum, { staged }) => sum + staged, suppressed);
+	const isSought = key !== null || (anyone === null && rejected > 0);
+	const first = isSought
+		? await findFirst()
+		: anyone && firstOf(anyone.list, await api.subscribers(anyone.list.id).get(anyone.id));
+	const plan = { list_id, recipients, rejected, suppressed, lists: counts, send };
+	return { recipients, findings, first, isPart: false, plan, notes: sayCounts(counts, selection) };
 }
 
 async function foreseeLists(cx: CommandContext, lists: Selection<List>['lists'], spec: CampaignSpec) {

@@ -16,7 +16,7 @@ import { isMachine } from '../../frame/globals.js';
 import type { Times } from '../../render/times.js';
 import { counted, numberText } from '../../render/units.js';
 import { rowError } from '../../verbs/address-faults.js';
-import { isNews } from './content.js';
+import { isNews } from './draft.js';
 import type { RunOptions } from './options.js';
 import type { Selection } from './recipients.js';
 

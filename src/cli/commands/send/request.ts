@@ -3,13 +3,14 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { emailKey, formatMailbox, parseMailbox } from '../../../api/address.js';
 import { type Attachment, maxAttachedBytes, maxAttachments, nameFault } from '../../../api/attachments.js';
-import type { CampaignPlan, CampaignSpec, PlannedTiming, Timing } from '../../../api/campaigns.js';
+import type { CampaignPlan, PlannedTiming, Timing } from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
 import { localTime, parseDateTime } from '../../../api/datetime.js';
-import { ApiError, listFieldErrors } from '../../../api/errors.js';
+import { ApiError, listFieldErrors, NoSenders } from '../../../api/errors.js';
 import type { Content } from '../../../api/messages.js';
-import type { Template } from '../../../api/records.js';
+import type { Sender, Template } from '../../../api/records.js';
 import { hasDefault, usedVariables, variableName } from '../../../api/variables.js';
 import type { FileSource } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
@@ -18,15 +19,16 @@ import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import type { Times } from '../../render/times.js';
 import { sizeText } from '../../render/units.js';
+import { noAddress } from '../../verbs/address-faults.js';
 import { readMarkdown } from '../../verbs/content.js';
+import { walk } from '../../verbs/listing.js';
 import type { Refused } from '../../verbs/refusals.js';
-import { isUuid } from '../../verbs/resolve.js';
-import { findSender, withNameOf } from '../../verbs/sender-names.js';
+import { isUuid, orNull, resolveTemplate } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/record.js';
-import { contentOf, isMadeElsewhere, type Prepared, unknownVariables } from './content.js';
+import { Draft, isMadeElsewhere, unknownVariables } from './draft.js';
 import { assertContent, type SendOptions, sendOptions } from './options.js';
 
-export async function prepare(cx: CommandContext, options: SendOptions): Promise<Prepared> {
+export async function prepare(cx: CommandContext, options: SendOptions): Promise<Draft> {
 	assertContent(options);
 	const template = options.template === undefined ? null : await findTemplate(cx, options.template);
 	const context = { ...(await readContext(options.contextFile)), ...options.context };
@@ -51,17 +53,37 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	};
 	const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value ?? {}).length === 0;
 	const parts = Object.entries(given).filter(([, value]) => value !== undefined && !isEmpty(value));
-	const request: Prepared['request'] = {
-		type: options.bulk ? 'BULK' : 'TRANSACTIONAL',
-		from: withNameOf(sender, from),
-		...Object.fromEntries(parts),
-	};
-	const prepared = { request, template, ...(files.length > 0 && { files }) };
-	const content = contentOf(prepared);
-	await assertClear(content);
-	const withDefault = usedVariables(content).find(hasDefault);
+	const type = options.bulk ? ('BULK' as const) : ('TRANSACTIONAL' as const);
+	const request = { type, from: withNameOf(sender, from), ...Object.fromEntries(parts) };
+	const draft = new Draft(cx, { request, template, files });
+	await assertClear(draft.content);
+	const withDefault = usedVariables(draft.content).find(hasDefault);
 	if (withDefault !== undefined && (await isMadeElsewhere(cx))) throw noDefaults(withDefault);
-	return prepared;
+	return draft;
+}
+
+/** Finds the sender of a mailbox; null if there is none. Does not ask other services. */
+async function findSender(cx: CommandContext, from: string): Promise<Sender | null> {
+	const mailbox = parseMailbox(from);
+	const api = await cx.api();
+	if (mailbox === null || (await isMadeElsewhere(cx))) return null;
+	try {
+		for await (const sender of walk(api.senders, {}, { signal: cx.signal }))
+			if (emailKey(sender.from_email) === mailbox.key) return sender;
+	} catch (error) {
+		// Ignore it: the token may not read senders, or an older server has none, and no mail should wait for a name.
+		if (!(error instanceof NoSenders || error instanceof ApiError)) throw error;
+	}
+	return null;
+}
+
+/** Adds the sender's name to `from`, unless it has a name. */
+function withNameOf(sender: Sender | null, from: string): string {
+	const mailbox = parseMailbox(from);
+	const name = sender?.full_name ?? '';
+	if (mailbox === null || mailbox.name !== '' || name === '') return from;
+	const named = formatMailbox({ ...mailbox, name });
+	return noAddress(named, 'mailbox') === null ? named : from;
 }
 
 async function askFrom(cx: CommandContext): Promise<string> {
@@ -95,17 +117,11 @@ async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Pr
 	return (await findCampaign(cx, campaigns, campaign)).id;
 }
 
-export function specOf({ request }: Prepared): CampaignSpec {
-	const { cc, bcc, from, type = 'TRANSACTIONAL', ...rest } = request;
-	return { ...rest, from: typeof from === 'string' ? from : (from[0] ?? ''), type };
-}
-
 export async function findTemplate(cx: CommandContext, text: string): Promise<Template | null> {
 	const api = await cx.api();
 	const { ext } = await api.capabilities();
 	if (ext.templates === undefined && isUuid(text)) return null;
 	await need(api, 'templates', 'a --template by name');
-	const { resolveTemplate } = await import('../../verbs/resolve.js');
 	return resolveTemplate(api, text, cx.signal);
 }
 
@@ -187,25 +203,20 @@ export function namedIn(files: readonly FileToSend[]): Attachment[] {
 }
 
 /** Uploads each file once, unless the service already has it. */
-export async function uploadAttachments(cx: CommandContext, files: Prepared['files'] = []): Promise<void> {
+export async function uploadAttachments(cx: CommandContext, files: readonly FileToSend[]): Promise<void> {
 	if (files.length === 0) return;
 	const attachments = await need(await cx.api(), 'attachments', '--attach');
-	const { orNull } = await import('../../verbs/resolve.js');
 	const call = { signal: cx.signal };
 	const each = new Map(files.map((file) => [file.sha256, file]));
 	for (const { sha256, bytes } of each.values())
 		if ((await orNull(attachments.find(sha256, call))) === null) await attachments.put(sha256, bytes, call);
 }
 
-export async function assertHonoured(
-	cx: CommandContext,
-	options: Partial<SendOptions>,
-	{ isOfRows }: { isOfRows: boolean },
-): Promise<void> {
+/** `isOfRows`: for a campaign with recipients from lists or rows. */
+export async function assertHonoured(cx: CommandContext, options: Partial<SendOptions>, isOfRows: boolean) {
 	const { campaign, results, idempotencyKey, wait } = options;
-	const api = await cx.api();
+	const { api, local } = await cx.connection();
 	await assertShown(cx, options);
-	const { local } = await cx.connection();
 	const { ext, idempotentSend } = await api.capabilities();
 	const keepsCampaigns = local !== null || ext.campaigns !== undefined;
 	const isKeptHere = isOfRows && !keepsCampaigns;
@@ -217,20 +228,18 @@ export async function assertHonoured(
 		throw new UsageError(
 			'--no-wait cannot be used: this service has no campaigns, so this command sends the mail',
 		);
-	if (options.strictVars === true && isKeptHere && options.template !== undefined) throw unknownVariables();
-	for (const key of ['rate', 'connections'] as const)
-		if (options[key] !== undefined && local === null && !isKeptHere)
-			throw new UsageError(`--${key} needs a local database: a server sends at its own rate`);
+	if (options.strictVars === true && isKeptHere && options.template !== undefined)
+		throw new UsageError(unknownVariables);
 	if (local !== null || isKeptHere) return;
+	for (const key of ['rate', 'connections'] as const)
+		if (options[key] !== undefined)
+			throw new UsageError(`--${key} needs a local database: a server sends at its own rate`);
 	if (campaign !== undefined && !isOfRows) await need(api, 'campaigns', '--campaign');
 	if (results !== undefined) await need(api, 'messages', '--results');
 }
 
 /** Another service neither sends these files nor shows its messages. */
-async function assertShown(
-	cx: CommandContext,
-	{ preview, eml, attach = [] }: Partial<SendOptions>,
-): Promise<void> {
+async function assertShown(cx: CommandContext, { preview, eml, attach = [] }: Partial<SendOptions>) {
 	if (attach.length > 0) await need(await cx.api(), 'attachments', '--attach');
 	if ((preview ?? eml) === undefined || !(await isMadeElsewhere(cx))) return;
 	const flag = eml === undefined ? '--preview' : '--eml';

@@ -1,12 +1,15 @@
 /**
- * Opens the rows of a campaign, a table or send requests, from a file or a pipe. Copies a pipe, which can be read once,
- * to an unnamed file, so that the hash of the rows is known before the first is used.
+ * The rows of a file as the recipients of a campaign: a table or send requests, from a file or a pipe. Copies a pipe,
+ * which can be read once, to an unnamed file, so that the hash of the rows is known before the first is used. A survey
+ * applies the rules of staging to them.
  */
 
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
+import { parseAddress } from '../../../api/address.js';
+import { AddressSet } from '../../../api/address-set.js';
 import type { Attachment } from '../../../api/attachments.js';
 import type {
 	AcceptCounts,
@@ -17,40 +20,60 @@ import type {
 	RequestRow,
 } from '../../../api/campaigns.js';
 import type { Ack } from '../../../api/capabilities.js';
-import { systemReason } from '../../../api/errors.js';
+import { ApiError, invalid, systemReason } from '../../../api/errors.js';
+import { builtInVariables, type SendRequest } from '../../../api/inputs.js';
 import { isRecord } from '../../../api/json.js';
-import type { CampaignColumns } from '../../../jobs/campaigns.js';
-import type { TableSource } from '../../../tables/source.js';
+import { type CheckedSend, sendFields } from '../../../api/messages.js';
+import { noValueText } from '../../../api/refusals.js';
+import { usedVariables, withoutDefaults } from '../../../api/variables.js';
+import { parseRecipient, parseRequest } from '../../../engine/rules/campaign-rows.js';
+import { missingVariables } from '../../../engine/rules/subscribers.js';
+import {
+	type CampaignColumns,
+	campaignColumns,
+	isVariableName,
+	misnamedVariables,
+	requestRows,
+	stageRows,
+	toRecipient,
+} from '../../../jobs/campaigns.js';
+import { utf16Fault } from '../../../tables/encoding.js';
+import { readLines } from '../../../tables/read-lines.js';
+import { openTable } from '../../../tables/read-table.js';
+import { readBytes, readChunks, sourceName, surveySource, type TableSource } from '../../../tables/source.js';
+import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
 import { assertAllowed, isLimited } from '../../verbs/allowed.js';
 import { sayGuess, shortNames } from '../../verbs/importing.js';
+import { foreseeing } from './delivery.js';
+import { Draft, fieldsOf } from './draft.js';
+import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
+import { isShown, shownKey } from './preview.js';
+import { type Finding, Findings, missingVariable } from './report.js';
+import { findTemplate, namedIn, prepare, readAttachments } from './request.js';
 import { eachResult } from './results.js';
+import type { Audience, Checked, Depth, Source, Survey } from './stage.js';
 
-export function nameOf(file: string): string {
+function nameOf(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
 }
 
-export interface Input {
+interface Input {
 	bytes: TableSource;
 	/** `sha256` and a file's `path`, by which another run knows the content. Empty if only the first rows are read. */
 	origin: CampaignSource;
 	close(): Promise<void>;
 }
 
-interface InputOptions {
-	flag: '--csv' | '--batch' | '--source';
-	isWhole: boolean;
-}
-
 /** Opens the file for `read`. Closes the file if `read` fails. */
-export async function openInput<T>(
+async function openInput<T>(
 	cx: CommandContext,
 	file: string,
-	{ flag, isWhole }: InputOptions,
+	{ flag, isWhole }: { flag: string; isWhole: boolean },
 	read: (input: Input) => Promise<T>,
 ): Promise<T> {
 	const isPiped = await isStream(file);
@@ -61,23 +84,23 @@ export async function openInput<T>(
 		const input = await spool(cx, bytes);
 		return orClose(input, () => read(input));
 	}
-	const { surveySource } = await import('../../../tables/source.js');
 	const { sha256 } = await surveySource(bytes, cx.signal);
 	return read({ bytes, origin: { path: resolve(file), sha256 }, close });
 }
 
 /** Copies the source to an unnamed file, which disappears at `close` or when the process ends. */
 async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
-	const { readChunks, sourceName, surveySource } = await import('../../../tables/source.js');
 	const name = sourceName(source);
 	const folder = cx.io.env['TMPDIR'] || tmpdir();
 	const noRoom = (cause: unknown) => {
 		const message = `cannot copy ${name} to ${folder}: ${systemReason(cause)}; nothing was sent`;
 		throw new CliError('disk', exits.disk, message, { hint: 'set TMPDIR to another directory', cause });
 	};
-	const file = await openUnnamed(folder).catch(noRoom);
+	const path = join(folder, `mailctl-${randomBytes(12).toString('hex')}`);
+	const file = await open(path, 'wx+', 0o600).catch(noRoom);
 	const progress = cx.progress(`lines of ${name}`, null);
 	try {
+		await rm(path).catch(noRoom);
 		const { sha256 } = await surveySource(source, cx.signal, async (chunk, lineFeeds) => {
 			await file.appendFile(chunk).catch(noRoom);
 			progress.update(lineFeeds);
@@ -93,17 +116,8 @@ async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
 	}
 }
 
-async function openUnnamed(folder: string): Promise<FileHandle> {
-	const path = join(folder, `mailctl-${randomBytes(12).toString('hex')}`);
-	const file = await open(path, 'wx+', 0o600);
-	return orClose(file, async () => {
-		await rm(path);
-		return file;
-	});
-}
-
 /** Closes `opened` if the work fails. A second close has no effect. */
-export async function orClose<T>(opened: { close(): Promise<void> }, work: () => Promise<T>): Promise<T> {
+async function orClose<T>(opened: { close(): Promise<void> }, work: () => Promise<T>): Promise<T> {
 	try {
 		return await work();
 	} catch (error) {
@@ -114,71 +128,30 @@ export async function orClose<T>(opened: { close(): Promise<void> }, work: () =>
 
 type Sink = Pick<Campaigns, 'put' | 'putRequests' | 'complete'>;
 
-interface Reading<Row> {
+/** Rows that can be read only once, from the first. Close them unless `stageRest` was called, which closes them. */
+interface OpenRows<Row> {
 	rows: AsyncIterable<Row>;
 	/** The origin of the rows and how they are read. Another run with the same source gets the same rows. */
 	source: CampaignSource;
+	/** True once a request with an unsubscribe link was read. */
+	hasLinks: boolean;
 	addressesOf(row: Row): readonly string[];
 	put(campaigns: Sink, id: string, first: number, rows: readonly Row[]): Promise<Ack<AcceptCounts>>;
 	batchBytes?: number;
 	close(): Promise<void>;
 }
 
-/** Rows that can be read only once, from the first. Close them unless `stage` was called, which closes them. */
-export class OpenRows<Row> {
-	readonly rows: AsyncIterable<Row>;
-	readonly source: CampaignSource;
-	/** True once a request with an unsubscribe link was read. */
-	hasLinks = false;
-	readonly #cx: CommandContext;
-	readonly #reading: Reading<Row>;
-
-	constructor(cx: CommandContext, reading: Reading<Row>) {
-		this.rows = reading.rows;
-		this.source = reading.source;
-		this.#cx = cx;
-		this.#reading = reading;
-	}
-
-	close(): Promise<void> {
-		return this.#reading.close();
-	}
-
-	/** Throws `UsageError` at a row with an address that the profile does not allow. */
-	allowed(): AsyncIterable<Row> {
-		if (!isLimited(this.#cx)) return this.rows;
-		return mapped(this.rows, (row) => {
-			assertAllowed(this.#cx, this.#reading.addressesOf(row));
-			return row;
-		});
-	}
-
-	async stage(campaigns: Sink, session: CampaignSession): Promise<void> {
-		const { stageRows } = await import('../../../jobs/campaigns.js');
-		const { id } = session;
-		const { batchBytes } = this.#reading;
-		const progress = this.#cx.progress('staging', null, session.position);
-		try {
-			await stageRows<Row>({
-				session,
-				rows: this.allowed(),
-				sink: {
-					put: (first, rows) => this.#reading.put(campaigns, id, first, rows),
-					complete: (position) => campaigns.complete(id, { position }),
-				},
-				signal: this.#cx.signal,
-				onProgress: (count) => progress.update(count, ''),
-				...(batchBytes !== undefined && { batchBytes }),
-			});
-		} finally {
-			progress.stop();
-			await this.close();
-		}
-	}
+/** Throws `UsageError` at a row with an address that the profile does not allow. */
+function allowedRows<Row>(cx: CommandContext, { rows, addressesOf }: OpenRows<Row>) {
+	if (!isLimited(cx)) return rows;
+	return mapped(rows, (row) => {
+		assertAllowed(cx, addressesOf(row));
+		return row;
+	});
 }
 
 /** Opens the rows that are not staged yet. Null if all are staged. */
-export type Rest = (() => Promise<Pick<OpenRows<unknown>, 'stage' | 'close'>>) | null;
+export type Rest = (() => Promise<OpenRows<unknown>>) | null;
 
 export async function stageRest(
 	cx: CommandContext,
@@ -189,7 +162,7 @@ export async function stageRest(
 	const { id, key, position } = session;
 	if (rows !== null) {
 		await cx.note(`campaign ${key}: ${position === 0 ? 'staging' : 'continuing with'} ${of}`);
-		await (await rows()).stage(campaigns, session);
+		await stage(cx, campaigns, session, await rows());
 	} else if (isLimited(cx))
 		// An earlier run staged the rows, perhaps with another profile.
 		for await (const result of eachResult(cx, campaigns, id))
@@ -197,29 +170,51 @@ export async function stageRest(
 	return [];
 }
 
-export interface OpenTable {
-	opened: OpenRows<Recipient>;
+async function stage<Row>(
+	cx: CommandContext,
+	campaigns: Sink,
+	session: CampaignSession,
+	opened: OpenRows<Row>,
+) {
+	const { id } = session;
+	const { batchBytes } = opened;
+	const progress = cx.progress('staging', null, session.position);
+	try {
+		await stageRows<Row>({
+			session,
+			rows: allowedRows(cx, opened),
+			sink: {
+				put: (first, rows) => opened.put(campaigns, id, first, rows),
+				complete: (position) => campaigns.complete(id, { position }),
+			},
+			signal: cx.signal,
+			onProgress: (count) => progress.update(count, ''),
+			...(batchBytes !== undefined && { batchBytes }),
+		});
+	} finally {
+		progress.stop();
+		await opened.close();
+	}
+}
+
+interface OpenTable extends OpenRows<Recipient> {
 	header: readonly string[];
 	columns: CampaignColumns;
 }
 
 /** Columns are found by name and by `map`, unless an earlier run kept them. Throws `TableError` and `UsageError`. */
-export async function openTableRows(
+async function openTableRows(
 	cx: CommandContext,
 	input: Input,
-	how: ({ map: readonly string[] } | { columns: CampaignColumns }) & { encoding: string | undefined },
+	how: ({ map: readonly string[] } | { columns: CampaignColumns }) & { encoding?: string | undefined },
 ): Promise<OpenTable> {
-	const [{ openTable }, { sourceName }, { toRecipient }] = await Promise.all([
-		import('../../../tables/read-table.js'),
-		import('../../../tables/source.js'),
-		import('../../../jobs/campaigns.js'),
-	]);
 	const table = await openTable(input.bytes, { encoding: how.encoding ?? 'auto', signal: cx.signal });
 	return orClose(table, async () => {
 		await sayGuess(cx, sourceName(input.bytes), table);
 		const { header, encoding, delimiter } = table;
 		const columns = 'columns' in how ? how.columns : await columnsOf(cx, header, how.map);
-		const opened = new OpenRows<Recipient>(cx, {
+		return {
+			...{ header, columns, hasLinks: false },
 			rows: mapped(table.rows, (row) => toRecipient(row, columns)),
 			source: { ...input.origin, kind: 'csv', encoding, delimiter, columns: JSON.stringify(columns) },
 			addressesOf: ({ to, refused }) => (refused === undefined ? [to] : []),
@@ -228,13 +223,11 @@ export async function openTableRows(
 				await table.close();
 				await input.close();
 			},
-		});
-		return { opened, header, columns };
+		};
 	});
 }
 
 async function columnsOf(cx: CommandContext, header: readonly string[], map: readonly string[]) {
-	const { campaignColumns } = await import('../../../jobs/campaigns.js');
 	const result = campaignColumns(header, map);
 	if (result.kind === 'refused')
 		throw new UsageError('the columns cannot be used as they are', {
@@ -253,18 +246,8 @@ interface AddedToRequests {
 /** Limits a batch, because a request has up to a thousand recipients, and a batch is one transaction. */
 const requestBytes = 512 * 1024;
 
-export async function openRequestRows(
-	cx: CommandContext,
-	input: Input,
-	added: AddedToRequests,
-): Promise<OpenRows<RequestRow>> {
-	const [{ utf16Fault }, { readBytes, sourceName }, { readLines }, { requestRows }] = await Promise.all([
-		import('../../../tables/encoding.js'),
-		import('../../../tables/source.js'),
-		import('../../../tables/read-lines.js'),
-		import('../../../jobs/campaigns.js'),
-	]);
-	const bytes = readBytes(input.bytes, cx.signal);
+async function openRequestRows({ signal }: CommandContext, input: Input, added: AddedToRequests) {
+	const bytes = readBytes(input.bytes, signal);
 	const close = async () => {
 		await bytes.return();
 		await input.close();
@@ -280,7 +263,7 @@ export async function openRequestRows(
 		yield* bytes;
 	}
 	const { attachments, track } = added;
-	const opened = new OpenRows<RequestRow>(cx, {
+	const opened: OpenRows<RequestRow> = {
 		rows: mapped(requestRows(readLines(all())), (row) => {
 			opened.hasLinks ||= hasLinks(row);
 			return withAdditions(row, added);
@@ -291,11 +274,12 @@ export async function openRequestRows(
 			...(attachments.length > 0 && { attachments: JSON.stringify(attachments) }),
 			...(track === 'off' && { track }),
 		},
+		hasLinks: false,
 		addressesOf: addressesOfRequest,
 		put: (campaigns, id, first, requests) => campaigns.putRequests(id, { first, requests }),
 		batchBytes: requestBytes,
 		close,
-	});
+	};
 	return opened;
 }
 
@@ -326,20 +310,274 @@ export async function openRowsAgain(
 	cx: CommandContext,
 	file: string,
 	source: CampaignSource,
-): Promise<Pick<OpenRows<never>, 'stage' | 'close'> | null> {
+): Promise<OpenRows<unknown> | null> {
 	const { sha256, kind, encoding, track, columns = '', attachments = '[]' } = source;
 	return openInput(cx, file, { flag: '--source', isWhole: true }, async (input) => {
-		if (input.origin['sha256'] !== sha256) {
-			await input.close();
-			return null;
+		if (input.origin['sha256'] === sha256) {
+			if (kind === 'batch')
+				return openRequestRows(cx, input, { attachments: JSON.parse(attachments) as Attachment[], track });
+			return openTableRows(cx, input, { columns: JSON.parse(columns) as CampaignColumns, encoding });
 		}
-		if (kind === 'batch')
-			return openRequestRows(cx, input, { attachments: JSON.parse(attachments) as Attachment[], track });
-		const how = { columns: JSON.parse(columns) as CampaignColumns, encoding };
-		return (await openTableRows(cx, input, how)).opened;
+		await input.close();
+		return null;
 	});
 }
 
 async function* mapped<A, B>(rows: AsyncIterable<A>, map: (row: A) => B): AsyncGenerator<B, void, undefined> {
 	for await (const row of rows) yield map(row);
+}
+
+interface Judged {
+	finding: Omit<Finding, 'line'> | null;
+	recipients: readonly { to: string; key: string }[];
+	first: (() => Promise<Checked>) | null;
+}
+
+type Judge<Row> = (row: Row) => Judged | Promise<Judged>;
+
+interface Kind<Row> {
+	file: string;
+	rows: OpenRows<Row>;
+	/** Null if each request has its own content. */
+	draft: Draft | null;
+	files: readonly FileToSend[];
+	judging(depth: Depth): Promise<Judge<Row>>;
+}
+
+function rowAudience<Row extends { line?: number }>(
+	cx: CommandContext,
+	options: SendOptions,
+	kind: Kind<Row>,
+): Audience {
+	const { file, rows, draft, files } = kind;
+	const { source } = rows;
+	const of = nameOf(file);
+	return {
+		...{ of, draft, files, selection: null },
+		subject: draft?.content.subject ?? null,
+		spec: { ...(draft?.spec ?? { requests: true }), source, strict_vars: isStrict(options) },
+		again: source['path'] === undefined ? '-' : undefined,
+		get isBulk() {
+			return options.bulk || rows.hasLinks;
+		},
+		stage: (place, session) => stageRest(cx, place, session, { of, rows: async () => rows }),
+		survey: (depth) => survey(cx, options, kind, depth),
+		close: () => rows.close(),
+	};
+}
+
+async function survey<Row extends { line?: number }>(
+	cx: CommandContext,
+	options: SendOptions,
+	{ file, rows, draft, judging }: Kind<Row>,
+	depth: Depth,
+): Promise<Survey> {
+	const isPart = await isReadInPart(file, depth);
+	const judge = await judging(depth);
+	const wanted = shownKey(options);
+	const findings = new Findings(cx);
+	const met = new AddressSet();
+	let [read, recipients, duplicates] = [0, 0, 0];
+	let good: Judged | null = null;
+	let faulty: Judged | null = null;
+	for await (const row of depth === 'first' ? rows.rows : allowedRows(cx, rows)) {
+		const judged = await judge(row);
+		const fresh = addRow(findings, met, row.line ?? null, judged);
+		read += 1;
+		recipients += fresh;
+		if (judged.finding === null) duplicates += judged.recipients.length - fresh;
+		if (judged.recipients.some(({ to }) => isShown(wanted, to))) {
+			if (fresh > 0) good ??= judged;
+			else faulty ??= judged.finding && judged;
+		}
+		if (isPart && (good ?? faulty) !== null) break;
+	}
+	const first = (await (good ?? faulty)?.first?.()) ?? null;
+	const send = draft?.request ?? first?.checked ?? null;
+	const unit = draft === null ? 'requests' : 'rows';
+	const plan = { [unit]: read, recipients, duplicates, rejected: findings.rejected, send };
+	return { recipients, findings, first, isPart, plan, notes: [] };
+}
+
+async function isReadInPart(file: string, depth: Depth): Promise<boolean> {
+	return depth === 'first' || (depth === 'look' && (await isStream(file)));
+}
+
+/** Adds the findings of a row and its duplicate addresses. Returns how many recipients are new. */
+function addRow(
+	findings: Findings,
+	met: AddressSet,
+	line: number | null,
+	{ finding, recipients }: Judged,
+): number {
+	if (finding !== null) {
+		findings.add({ line, ...finding });
+		return 0;
+	}
+	let fresh = 0;
+	for (const { to, key } of recipients)
+		if (met.add(key)) fresh += 1;
+		else findings.add({ line, to, code: 'duplicate', text: `${to} is in this campaign already.` });
+	return fresh;
+}
+
+/** True by default, because without its column every message would show `#name#`. */
+function isStrict({ strictVars }: SendOptions): boolean {
+	return strictVars ?? true;
+}
+
+/** A mailctl service may have a value for a field, which is unknown here. Another service fills in its fields itself. */
+async function fieldsOfService(cx: CommandContext): Promise<{ isOurs: boolean; fields: readonly string[] }> {
+	const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
+	return { isOurs, fields: isOurs ? ((await fieldsOf(cx)) ?? []) : [] };
+}
+
+export async function tableSource(cx: CommandContext, options: SendOptions, file: string): Promise<Source> {
+	const draft = await prepare(cx, options);
+	const { files } = draft;
+	const strict = isStrict(options);
+	const read = async (input: Input) => {
+		const table = await openTableRows(cx, input, options);
+		return orClose(table, async () => {
+			if (strict) await assertNoUnknownColumns(cx, draft, table);
+			const columns = table.columns.variables.map(({ name }) => name);
+			await draft.warnOfVariables(strict, columns);
+			return table;
+		});
+	};
+	const open = async (isWhole: boolean) => {
+		const rows = await openInput(cx, file, { flag: '--csv', isWhole }, read);
+		const judging = (depth: Depth) => judgingRows(cx, draft, strict && depth !== 'first');
+		return rowAudience(cx, options, { file, rows, draft, files, judging });
+	};
+	return { of: nameOf(file), open };
+}
+
+async function judgingRows(cx: CommandContext, draft: Draft, isStrict: boolean) {
+	const { isOurs, fields } = await fieldsOfService(cx);
+	const used = draft.isOpaque ? null : usedVariables(draft.content);
+	const shared = draft.request.context ?? {};
+	const known = new Set(isOurs ? ['email', 'name', 'email_reason', ...fields] : ['email']);
+	return (row: Recipient): Judged => {
+		const parsed = parseRecipient(row);
+		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+		const checked = parsed.value;
+		const first = () => firstOfRow(draft, row);
+		if (checked.kind === 'rejected') {
+			const hasAddress = row.refused === undefined && parseAddress(row.to) !== null;
+			const recipients = hasAddress ? [{ to: row.to, key: '' }] : [];
+			return { finding: { to: row.to, code: checked.code, text: checked.error }, recipients, first };
+		}
+		const { to, to_key: key, context } = checked;
+		const missing = isStrict
+			? missingVariables(context, used, shared).filter((name) => !known.has(name))
+			: [];
+		const text = noValueText(missing, to);
+		const finding = missing.length === 0 ? null : { to: row.to, code: missingVariable, text };
+		return { finding, recipients: [{ to, key }], first };
+	};
+}
+
+async function firstOfRow(shared: Draft, { to, context = {} }: Recipient): Promise<Checked> {
+	const draft = shared.withContext(context);
+	// Check without the row's values: a wrong value makes only this row's message fail.
+	return { draft, addressee: await draft.addressee(to), checked: { ...shared.request, to: [to] } };
+}
+
+/** Refuses a column's name instead of its variable, which would show as `#First Name#`. Throws `UsageError`. */
+async function assertNoUnknownColumns(cx: CommandContext, draft: Draft, { header, columns }: OpenTable) {
+	if (draft.isOpaque) return;
+	const { subject, text, html } = draft.content;
+	// Remove defaults, because a default would hide the mistake in every message.
+	const [bare = '', bareText = '', bareHtml = ''] = [subject, text ?? '', html ?? ''].map(withoutDefaults);
+	const misnamed = misnamedVariables([bare, bareText, bareHtml], header, columns);
+	if (misnamed.length === 0) return;
+	const open = draft.open({ subject: bare, text: bareText, html: bareHtml });
+	const fields = (await fieldsOf(cx)) ?? [];
+	// A field replaces a column only if the column has no variable.
+	const refused = misnamed.filter(
+		({ written, variable }) =>
+			!isVariableName(written) ||
+			(open.includes(written) && (variable !== null || !fields.includes(written))),
+	);
+	if (refused.length === 0) return;
+	throw new UsageError('the message names columns that are not variables; nothing was sent', {
+		details: refused.map(({ written, column, variable }) =>
+			variable === null
+				? `#${written}#: --map "${column}=NAME" makes the column "${column}" a variable`
+				: `#${written}#: the column "${column}" is #${variable}#`,
+		),
+		hint: 'a variable has letters A to Z, digits and _, and case counts; --no-strict-vars leaves it as it is',
+	});
+}
+
+export async function requestSource(cx: CommandContext, options: SendOptions, file: string): Promise<Source> {
+	const files = await readAttachments(cx, options.attach);
+	const added = { attachments: namedIn(files), track: options.track };
+	const open = async (isWhole: boolean) => {
+		const read = (input: Input) => openRequestRows(cx, input, added);
+		const rows = await openInput(cx, file, { flag: '--batch', isWhole }, read);
+		const judging = (depth: Depth) => judgingRequests(cx, options, files, depth);
+		return rowAudience(cx, options, { file, rows, draft: null, files, judging });
+	};
+	return { of: nameOf(file), open };
+}
+
+async function judgingRequests(
+	cx: CommandContext,
+	options: SendOptions,
+	files: readonly FileToSend[],
+	depth: Depth,
+): Promise<Judge<RequestRow>> {
+	const { isOurs, fields } = await fieldsOfService(cx);
+	const known = new Set<string>([...builtInVariables, ...fields]);
+	// Check each request only in a dry run: a preview checks the request that it shows.
+	const check = depth === 'all' ? await foreseeing(cx) : null;
+	const refused = (to: string, code: string, text: string) => ({
+		finding: { to, code, text },
+		recipients: [],
+		first: null,
+	});
+	/** Composes the message from the checked values, in which numbers are texts and addresses are normalized. */
+	const firstOf = async (request: SendRequest, send: CheckedSend): Promise<Checked> => {
+		const { to: _, ...given } = request;
+		const { envelope, from_key: _key, template_unique_id: uuid, ...content } = send;
+		const checked: Record<string, unknown> = { ...content, ...envelope };
+		const values = Object.entries(given).map(([key, value]) => [key, checked[key] ?? value] as const);
+		const template = uuid === null ? null : await findTemplate(cx, uuid);
+		const draft = new Draft(cx, { request: Object.fromEntries(values) as typeof given, template, files });
+		const to = options.previewAs ?? send.to[0]?.address ?? '';
+		return { draft, addressee: await draft.addressee(to), checked: request, request };
+	};
+	return async (row) => {
+		const parsed = parseRequest(row, isOurs ? 'smtp' : 'api');
+		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
+		const one = parsed.value;
+		if (one.kind === 'rejected') {
+			// For a request of the wrong shape, report only its line.
+			const isShaped = isOurs && sendFields.parse(row.request).kind === 'valid';
+			return refused((isShaped && one.to) || '', one.code, one.error);
+		}
+		const { send, alike } = one;
+		const request = row.request as SendRequest;
+		const complaint = await check?.(request).then(() => null, complaintOf);
+		if (complaint != null)
+			return refused(send.to.map(({ address }) => address).join(', '), 'invalid', complaint);
+		const missing = isStrict(options) ? missingOf(send).filter((name) => !known.has(name)) : [];
+		if (missing.length > 0) return refused('', missingVariable, noValueText(missing));
+		const recipients = send.to.map(({ address: to, key }) => ({ to, key: `${key}\n${alike}` }));
+		return { finding: null, recipients, first: () => firstOf(request, send) };
+	};
+}
+
+function complaintOf(error: unknown): string {
+	if (error instanceof ApiError && error.fields !== null) return error.message;
+	throw error;
+}
+
+/** Returns none for a template, whose variables are unknown here. */
+function missingOf({ subject, text_body, html_body, template_unique_id, context }: CheckedSend): string[] {
+	if (template_unique_id !== null) return [];
+	const used = usedVariables({ subject: subject ?? '', text: text_body, html: html_body });
+	return missingVariables({}, used, context);
 }

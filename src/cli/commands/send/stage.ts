@@ -7,7 +7,6 @@ import {
 	type AnyCampaignSpec,
 	type Campaign,
 	type CampaignOpening,
-	type CampaignSession,
 	campaignState,
 	isOfCalls,
 	repeatedKey,
@@ -27,12 +26,12 @@ import { assertAllowed } from '../../verbs/allowed.js';
 import { explained } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { lookUpCampaign } from '../campaigns/record.js';
-import { type Begun, type Recipients, runCampaign, wasCanceled } from './campaign.js';
-import { warnOfContent, warnOfLinks } from './content.js';
+import { type CampaignRun, type Recipients, runCampaign, wasCanceled } from './campaign.js';
 import { assertAcceptable, assertCanDeliver } from './delivery.js';
+import { type First, warnOfLinks } from './draft.js';
 import { type RunOptions, type SendOptions, wantsPreview } from './options.js';
 import { type CampaignPlace, campaignPlace } from './place.js';
-import { type First, notAmong, sendTest, showDryRun, showPreview } from './preview.js';
+import { notAmong, sendTest, showDryRun, showPreview } from './preview.js';
 import { assertExpected, type Findings, noRecipients } from './report.js';
 import { readTiming, sayPlan, sendHint, uploadAttachments } from './request.js';
 import { assertResults } from './results.js';
@@ -72,7 +71,7 @@ export interface Checked extends First {
 
 export async function sourceOf(cx: CommandContext, options: SendOptions): Promise<Source> {
 	if (options.list.length > 0) return (await import('./recipients.js')).listSource(cx, options);
-	const { requestSource, tableSource } = await import('./row-audience.js');
+	const { requestSource, tableSource } = await import('./rows.js');
 	if (options.csv !== undefined) return tableSource(cx, options, inputName(options.csv));
 	return requestSource(cx, options, inputName(options.batch ?? ''));
 }
@@ -89,8 +88,8 @@ export async function sendCampaign(cx: CommandContext, options: SendOptions): Pr
 		if (beginning === null) return await preview(cx, audience, options);
 		await uploadAttachments(cx, audience.files);
 		const { place, timing } = beginning;
-		const opened = await openCampaign(cx, beginning, { ...audience.spec, ...timing });
-		return await runCampaign(cx, { ...opened, place, options, recipients: audience });
+		const opened = await openCampaign(beginning, { ...audience.spec, ...timing });
+		return await runCampaign({ ...opened, cx, place, options, recipients: audience });
 	} finally {
 		await audience.close();
 	}
@@ -104,7 +103,7 @@ async function foresee(
 	beginning: Beginning | null,
 ) {
 	if (beginning !== null) {
-		await foreseeOpening(cx, beginning, { ...audience.spec, ...beginning.timing });
+		await foreseeOpening(beginning, { ...audience.spec, ...beginning.timing });
 		if (beginning.there?.state === 'released') return foreseeResume(cx, beginning.there);
 	}
 	const survey = await audience.survey('all');
@@ -118,17 +117,16 @@ async function foresee(
 	await findings.warn(cx, all, true);
 	for (const line of notes) await cx.note(line);
 	assertExpected(recipients, of, options);
-	const prepared = audience.prepared ?? first?.prepared ?? null;
-	if (prepared !== null) await warnOfContent(cx, prepared);
+	await (audience.draft ?? first?.draft)?.warnOfContent();
 	await warnOfLinks(cx, audience.isBulk);
 	const people = counted(recipients, 'recipient');
 	const left = findings.rejected === 0 ? '' : `, ${numberText(findings.rejected)} left out`;
 	const sentence = (subject: string) =>
-		audience.prepared === null
+		audience.draft === null
 			? `send the requests of ${of} to ${people}${left}`
 			: `send ${subject} to the ${people} of ${of}${left}`;
 	if (first === null || recipients === 0) await cx.wouldDo(sentence('nothing'), plan);
-	else if (wantsPreview(options)) await show(cx, first, survey, options);
+	else if (wantsPreview(options)) await showPreview(cx, first, countsOf(survey), options);
 	else await showDryRun(cx, { ...first, sentence, plan });
 	return findings.rejected > 0 ? exits.partly : exits.done;
 }
@@ -144,21 +142,15 @@ async function preview(cx: CommandContext, audience: Audience, options: SendOpti
 	const { findings, recipients } = survey;
 	const first = firstOf(audience, survey, options);
 	await assertAcceptable(cx, first.checked);
-	await warnOfContent(cx, first.prepared);
+	await first.draft.warnOfContent();
 	await findings.warn(cx, recipients + findings.rejected, options.skipInvalid);
 	if (findings.rejected > 0 && !options.skipInvalid)
 		await cx.hint(['a campaign with these errors is refused: ', findings.wayOut()]);
-	await show(cx, first, survey, options);
+	await showPreview(cx, first, countsOf(survey), options);
 }
 
-async function show(
-	cx: CommandContext,
-	first: First,
-	{ isPart, recipients, findings: { rejected } }: Survey,
-	options: SendOptions,
-): Promise<void> {
-	const counts = isPart ? { recipients: null, rejected: null } : { recipients, rejected };
-	await showPreview(cx, first, counts, options);
+function countsOf({ isPart, recipients, findings: { rejected } }: Survey) {
+	return isPart ? { recipients: null, rejected: null } : { recipients, rejected };
 }
 
 async function test(cx: CommandContext, audience: Audience, options: SendOptions, to: string) {
@@ -174,16 +166,12 @@ function firstOf({ of }: Audience, { first }: Survey, options: SendOptions): Che
 }
 
 interface Beginning {
+	cx: CommandContext;
+	options: SendOptions;
 	place: CampaignPlace;
 	name: string | null;
 	there: Campaign | null;
-	isAgain: boolean;
 	timing: Timing;
-}
-
-interface Opened {
-	session: CampaignSession;
-	begun: Begun;
 }
 
 /** A script must give both options, so that neither a habit nor a larger list starts a campaign. */
@@ -216,7 +204,7 @@ async function beginCampaign(
 		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
 	await assertResults(options.results, there === null ? null : { place, id: there.id });
 	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
-	return { place, name: there?.key ?? named, there, isAgain: again, timing };
+	return { cx, options, place, name: there?.key ?? named, there, timing };
 }
 
 const maxLength = 255;
@@ -233,21 +221,19 @@ function assertName(name: string): void {
  * hours, asks a person; a script gets exit code 2. Exit code 5 if the name belongs to another campaign.
  */
 async function openCampaign(
-	cx: CommandContext,
 	beginning: Beginning,
 	spec: AnyCampaignSpec,
-): Promise<Opened> {
-	const { place, name, there } = beginning;
-	const openNew = async (how: CampaignOpening): Promise<Opened> => {
+): Promise<Pick<CampaignRun, 'session' | 'begun'>> {
+	const { cx, place, name, there } = beginning;
+	const openNew = async (how: CampaignOpening) => {
 		const session = await refusalExplained(beginning, spec, place.campaigns.open(name, spec, how));
-		return { session, begun: name === null ? 'unnamed' : there === null ? 'named' : 'earlier' };
+		return { session, begun: name === null ? 'unnamed' : there === null ? 'named' : 'earlier' } as const;
 	};
 	try {
 		return await openNew(unlessThere(beginning));
 	} catch (error) {
-		const same = await repeatedBy(beginning, error);
-		if (same.found === undefined || !cx.canAsk || cx.globals.yes === true) throw repeated(cx, same);
-		const { found } = same;
+		const { found, refusal } = await repeatedBy(beginning, error);
+		if (found === undefined || !cx.canAsk || cx.globals.yes === true) throw refusal;
 		const isOpen = ['staged', 'sending'].includes(campaignState(found));
 		await cx
 			.agree(`${sentence(cx, found)}.`, isOpen ? 'Resume it?' : 'Send it once more?')
@@ -260,42 +246,35 @@ async function openCampaign(
 }
 
 /** In a dry run, refuses for the same reasons as the opening. */
-async function foreseeOpening(
-	cx: CommandContext,
-	beginning: Beginning,
-	spec: AnyCampaignSpec,
-): Promise<void> {
+async function foreseeOpening(beginning: Beginning, spec: AnyCampaignSpec): Promise<void> {
 	const { place, name, there } = beginning;
 	try {
 		await refusalExplained(beginning, spec, place.campaigns.check(name, spec, unlessThere(beginning)));
 	} catch (error) {
-		throw repeated(cx, await repeatedBy(beginning, error));
+		throw (await repeatedBy(beginning, error)).refusal;
 	}
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
 
 /** A staged campaign gets the times of this run; a released one keeps its own. */
-async function goOnWith({ place, timing }: Beginning, session: Campaign, spec: AnyCampaignSpec) {
+async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampaignSpec) {
+	const { place, timing } = beginning;
 	const { key, state } = session;
 	const begun = 'earlier' as const;
 	await place.hold(key);
 	const isTimed = state === 'staged' && Object.keys(timing).length > 0;
 	if (!isTimed) return { session, begun };
 	const opening = place.campaigns.open(key, spec);
-	return { session: await refusalExplained({ place, name: key }, spec, opening), begun };
+	return { session: await refusalExplained({ ...beginning, name: key }, spec, opening), begun };
 }
 
 /** Repeating a command with `--again` does not begin a third campaign. */
-function unlessThere({ name, isAgain }: Beginning): CampaignOpening {
-	if (!isAgain) return { unless: 'sent' };
+function unlessThere({ name, options }: Beginning): CampaignOpening {
+	if (!options.again) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};
 }
 
-async function refusalExplained<T>(
-	{ place, name }: Pick<Beginning, 'place' | 'name'>,
-	spec: AnyCampaignSpec,
-	opening: Promise<T>,
-): Promise<T> {
+async function refusalExplained<T>({ place, name }: Beginning, spec: AnyCampaignSpec, opening: Promise<T>) {
 	try {
 		return await explained(opening, { input: spec, hint: sendHint });
 	} catch (error) {
@@ -310,23 +289,14 @@ async function refusalExplained<T>(
 	}
 }
 
-interface Repeated {
-	key: string;
-	found: Campaign | undefined;
-	cause: unknown;
-}
-
-/** Returns the campaign with the same message to the same recipients. Throws any other error. */
-async function repeatedBy({ place }: Beginning, cause: unknown): Promise<Repeated> {
+/** Returns the campaign with the same message to the same recipients, and a refusal. Throws any other error. */
+async function repeatedBy({ cx, place }: Beginning, cause: unknown) {
 	const key = cause instanceof ApiError ? repeatedKey(cause) : null;
 	if (key === null) throw cause;
-	return { key, found: await lookUpCampaign(place.campaigns, key), cause };
-}
-
-function repeated(cx: CommandContext, { key, found, cause }: Repeated): UsageError {
+	const found = await lookUpCampaign(place.campaigns, key);
 	const what =
 		found === undefined ? `"${key}" is the same message to the same recipients` : sentence(cx, found);
-	return new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found), cause });
+	return { found, refusal: new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found), cause }) };
 }
 
 function waysBeside(found: Campaign | undefined): Hint {
