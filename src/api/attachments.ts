@@ -15,16 +15,16 @@ export interface Attachment {
 	content_id?: string;
 }
 
-export const AttachedFile = t.named(
-	'AttachedFile',
-	t.record({ name: t.text, type: t.text, sha256: t.text, size: t.count, content_id: t.optional(t.text) }),
-);
+export const AttachedFile = t.component('AttachedFile', {
+	name: t.text,
+	type: t.text,
+	sha256: t.text,
+	size: t.count,
+	content_id: t.optional(t.text),
+});
 export type AttachedFile = Infer<typeof AttachedFile>;
 
-export const StoredBytes = t.named(
-	'StoredBytes',
-	t.record({ sha256: t.needed(t.text), size: t.needed(t.count) }),
-);
+export const StoredBytes = t.component('StoredBytes', { sha256: t.needed(t.text), size: t.needed(t.count) });
 export type StoredBytes = Infer<typeof StoredBytes>;
 
 /** Bytes that no message names are deleted after 24 hours. Another upload restarts that time. */

@@ -22,10 +22,11 @@ export interface RequestsSpec extends Timing {
 
 export type AnyCampaignSpec = CampaignSpec | RequestsSpec;
 
-export const CampaignSession = t.named(
-	'CampaignSession',
-	t.record({ id: t.needed(t.uuid), key: t.needed(t.text), position: t.needed(t.count) }),
-);
+export const CampaignSession = t.component('CampaignSession', {
+	id: t.needed(t.uuid),
+	key: t.needed(t.text),
+	position: t.needed(t.count),
+});
 export type CampaignSession = Infer<typeof CampaignSession>;
 
 /** Describes everything that determines the rows. Comparisons ignore only `path`. */
@@ -59,16 +60,13 @@ export interface Audience {
 	where_not_opened?: readonly Uuid[];
 }
 
-const AudienceRecord = t.named(
-	'Audience',
-	t.record({
-		lists: t.listOf(t.id),
-		exclude_lists: t.listOf(t.id),
-		where: t.listOf(t.text),
-		where_opened: t.listOf(t.uuid),
-		where_not_opened: t.listOf(t.uuid),
-	}),
-);
+const AudienceRecord = t.component('Audience', {
+	lists: t.listOf(t.id),
+	exclude_lists: t.listOf(t.id),
+	where: t.listOf(t.text),
+	where_opened: t.listOf(t.uuid),
+	where_not_opened: t.listOf(t.uuid),
+});
 
 export interface Timing {
 	starts_at?: WireDateTime;
@@ -83,7 +81,7 @@ const acceptCounts = {
 	rejected: t.needed(t.count),
 	left_out: t.optional(t.count),
 };
-export const AcceptCounts = t.named('AcceptCounts', t.record(acceptCounts));
+export const AcceptCounts = t.component('AcceptCounts', acceptCounts);
 export type AcceptCounts = Infer<typeof AcceptCounts>;
 
 const acceptAck = {
@@ -91,21 +89,18 @@ const acceptAck = {
 	counts: t.needed(AcceptCounts),
 	rejects: t.needed(t.listOf(Reject)),
 };
-export const AcceptAck = t.named('AcceptAck', t.record(acceptAck));
+export const AcceptAck = t.component('AcceptAck', acceptAck);
 
-export const ListAck = t.named(
-	'ListAck',
-	t.record({
-		...acceptAck,
-		is_partial: t.optional(
-			t.typed<true>(
-				t.described(t.flag, {
-					description: 'True where the list goes on: call again. Absent: it was read to its end.',
-				}),
-			),
+export const ListAck = t.component('ListAck', {
+	...acceptAck,
+	is_partial: t.optional(
+		t.typed<true>(
+			t.described(t.flag, {
+				description: 'True where the list goes on: call again. Absent: it was read to its end.',
+			}),
 		),
-	}),
-);
+	),
+});
 export type ListAck = Infer<typeof ListAck>;
 
 /** Absent members are 0. `accepted` replaces all later states if the service does not report them. */
@@ -114,16 +109,13 @@ export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>
 const CommonReply = t.record({ state: t.typed<MessageState>(t.text), reply: t.text, count: t.count });
 export type CommonReply = Infer<typeof CommonReply>;
 
-export const CampaignPlan = t.named(
-	'CampaignPlan',
-	t.record({
-		starts_at: t.orNull(t.moment),
-		window: t.orNull(t.text),
-		time_zone: t.text,
-		opens_at: t.orNull(t.moment),
-		is_planned: t.flag,
-	}),
-);
+export const CampaignPlan = t.component('CampaignPlan', {
+	starts_at: t.orNull(t.moment),
+	window: t.orNull(t.text),
+	time_zone: t.text,
+	opens_at: t.orNull(t.moment),
+	is_planned: t.flag,
+});
 export type CampaignPlan = Infer<typeof CampaignPlan>;
 
 const leavingOut = {
@@ -132,94 +124,79 @@ const leavingOut = {
 };
 export type LeavingOut = t.RecordOf<typeof leavingOut>;
 
-const ListCounts = t.named(
-	'ListCounts',
-	t.record({
-		list_id: t.id,
-		...acceptCounts,
-		reasons: t.needed(t.listOf(t.record({ ...leavingOut, count: t.needed(t.count) }))),
-	}),
-);
+const ListCounts = t.component('ListCounts', {
+	list_id: t.id,
+	...acceptCounts,
+	reasons: t.needed(t.listOf(t.record({ ...leavingOut, count: t.needed(t.count) }))),
+});
 export type ListCounts = Infer<typeof ListCounts>;
 
-export const CampaignStatus = t.named(
-	'CampaignStatus',
-	t.record({
-		id: t.needed(t.uuid),
-		key: t.text,
-		state: t.needed(t.word(['staged', 'released', 'canceled'])),
-		is_finished: t.flag,
-		messages: t.needed(t.typed<CampaignMessages>(messagesByState)),
-		joined: t.optional(t.typed<CampaignMessages>(messagesByState)),
-		/** The five commonest replies for failed, bounced and deferred messages, with `…` instead of the recipient. */
-		replies: t.optional(t.listOf(CommonReply)),
-		counts: t.needed(AcceptCounts),
-		plan: t.optional(CampaignPlan),
-		lists: t.optional(t.listOf(ListCounts)),
-		attachments: t.optional(t.listOf(AttachedFile)),
-	}),
-);
+export const CampaignStatus = t.component('CampaignStatus', {
+	id: t.needed(t.uuid),
+	key: t.text,
+	state: t.needed(t.word(['staged', 'released', 'canceled'])),
+	is_finished: t.flag,
+	messages: t.needed(t.typed<CampaignMessages>(messagesByState)),
+	joined: t.optional(t.typed<CampaignMessages>(messagesByState)),
+	/** The five commonest replies for failed, bounced and deferred messages, with `…` instead of the recipient. */
+	replies: t.optional(t.listOf(CommonReply)),
+	counts: t.needed(AcceptCounts),
+	plan: t.optional(CampaignPlan),
+	lists: t.optional(t.listOf(ListCounts)),
+	attachments: t.optional(t.listOf(AttachedFile)),
+});
 export type CampaignStatus = Infer<typeof CampaignStatus>;
 
-export const CampaignFigures = t.named(
-	'CampaignFigures',
-	t.record({
-		created: t.needed(t.count),
-		sent: t.needed(t.count),
-		opened: t.needed(t.count),
-		machine_opened: t.count,
-		clicked: t.needed(t.count),
-		machine_clicked: t.count,
-		unsubscribed: t.count,
-		softbounced: t.count,
-		hardbounced: t.count,
-	}),
-);
+export const CampaignFigures = t.component('CampaignFigures', {
+	created: t.needed(t.count),
+	sent: t.needed(t.count),
+	opened: t.needed(t.count),
+	machine_opened: t.count,
+	clicked: t.needed(t.count),
+	machine_clicked: t.count,
+	unsubscribed: t.count,
+	softbounced: t.count,
+	hardbounced: t.count,
+});
 export type CampaignFigures = Infer<typeof CampaignFigures>;
 
-export const Campaign = t.named(
-	'Campaign',
-	t.record({
-		id: t.needed(t.uuid),
-		key: t.needed(t.text),
-		state: t.needed(t.word(['staged', 'released', 'canceled'])),
-		is_finished: t.needed(t.flag),
-		counts: t.needed(AcceptCounts),
-		position: t.needed(t.count),
-		is_complete: t.flag,
-		type: t.word(messageTypes),
-		subject: t.orNull(t.text),
-		from: t.optional(t.text),
-		list_id: t.orNull(t.integer),
-		source: t.typed<CampaignSource | null>(t.orNull(t.dictOf(t.text))),
-		requests: t.flag,
-		date_created: t.moment,
-		date_released: t.orNull(t.moment),
-		date_dropped: t.optional(t.moment),
-		figures: t.orNull(CampaignFigures),
-		plan: t.optional(CampaignPlan),
-		audience: t.optional(t.typed<Audience>(AudienceRecord)),
-		rate: t.optional(t.text),
-	}),
-);
+export const Campaign = t.component('Campaign', {
+	id: t.needed(t.uuid),
+	key: t.needed(t.text),
+	state: t.needed(t.word(['staged', 'released', 'canceled'])),
+	is_finished: t.needed(t.flag),
+	counts: t.needed(AcceptCounts),
+	position: t.needed(t.count),
+	is_complete: t.flag,
+	type: t.word(messageTypes),
+	subject: t.orNull(t.text),
+	from: t.optional(t.text),
+	list_id: t.orNull(t.integer),
+	source: t.typed<CampaignSource | null>(t.orNull(t.dictOf(t.text))),
+	requests: t.flag,
+	date_created: t.moment,
+	date_released: t.orNull(t.moment),
+	date_dropped: t.optional(t.moment),
+	figures: t.orNull(CampaignFigures),
+	plan: t.optional(CampaignPlan),
+	audience: t.optional(t.typed<Audience>(AudienceRecord)),
+	rate: t.optional(t.text),
+});
 export type Campaign = Infer<typeof Campaign>;
 
-const CampaignResult = t.named(
-	'CampaignResult',
-	t.record({
-		line: t.orNull(t.integer),
-		to: t.needed(t.text),
-		id: { ...t.orNull(t.uuid), schema: () => ({ anyOf: [t.uuid.schema(), { type: 'null' }] }) },
-		state: t.needed(
-			t.typed<MessageState | 'accepted' | 'suppressed' | 'rejected'>(
-				t.word([...messageStates, 'suppressed', 'rejected']),
-			),
+const CampaignResult = t.component('CampaignResult', {
+	line: t.orNull(t.integer),
+	to: t.needed(t.text),
+	id: { ...t.orNull(t.uuid), schema: () => ({ anyOf: [t.uuid.schema(), { type: 'null' }] }) },
+	state: t.needed(
+		t.typed<MessageState | 'accepted' | 'suppressed' | 'rejected'>(
+			t.word([...messageStates, 'suppressed', 'rejected']),
 		),
-		code: t.orNull(t.text),
-		text: t.orNull(t.text),
-		attempts: t.count,
-	}),
-);
+	),
+	code: t.orNull(t.text),
+	text: t.orNull(t.text),
+	attempts: t.count,
+});
 export type CampaignResult = Infer<typeof CampaignResult>;
 
 export const CampaignResults = t.named('CampaignResults', t.sliceOf(CampaignResult, t.integer));
@@ -234,28 +211,22 @@ export type LeftOutPerson = Infer<typeof LeftOutPerson>;
 
 export const LeftOutPeople = t.named('LeftOutPeople', t.sliceOf(LeftOutPerson, t.integer));
 
-export const AudiencePart = t.named(
-	'AudiencePart',
-	t.record({
-		counts: t.needed(ListCounts),
-		first: t.orNull(t.integer),
-		findings: t.listOf(t.text),
-		next: t.needed(t.orNull(t.integer)),
-	}),
-);
+export const AudiencePart = t.component('AudiencePart', {
+	counts: t.needed(ListCounts),
+	first: t.orNull(t.integer),
+	findings: t.listOf(t.text),
+	next: t.needed(t.orNull(t.integer)),
+});
 export type AudiencePart = Infer<typeof AudiencePart>;
 
-export const PlannedTiming = t.named(
-	'PlannedTiming',
-	t.record({
-		starts_at: t.optional(t.moment),
-		window: t.optional(t.text),
-		time_zone: t.needed(t.text),
-		opens_at: t.orNull(t.moment),
-		/** `skipped`: the local time does not exist. `repeated`: it occurs twice, and the first counts. */
-		note: t.orNull(t.word(['skipped', 'repeated'])),
-	}),
-);
+export const PlannedTiming = t.component('PlannedTiming', {
+	starts_at: t.optional(t.moment),
+	window: t.optional(t.text),
+	time_zone: t.needed(t.text),
+	opens_at: t.orNull(t.moment),
+	/** `skipped`: the local time does not exist. `repeated`: it occurs twice, and the first counts. */
+	note: t.orNull(t.word(['skipped', 'repeated'])),
+});
 export type PlannedTiming = Infer<typeof PlannedTiming>;
 
 export const campaignStates = ['planned', 'staged', 'sending', 'finished', 'canceled'] as const;

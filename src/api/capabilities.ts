@@ -76,13 +76,10 @@ export type MessageScope = { submission: Uuid } | { campaign: Uuid };
 
 export const MessageSlice = t.named('MessageSlice', t.sliceOf(Message, t.text));
 
-export const RawMessage = t.named(
-	'RawMessage',
-	t.record({
-		id: t.needed(t.uuid),
-		raw_base64: t.needed(t.described(t.text, { contentEncoding: 'base64' })),
-	}),
-);
+export const RawMessage = t.component('RawMessage', {
+	id: t.needed(t.uuid),
+	raw_base64: t.needed(t.described(t.text, { contentEncoding: 'base64' })),
+});
 
 export interface Messages {
 	page(
@@ -100,33 +97,28 @@ export interface Messages {
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
 
-export const ImportCounts = t.named(
-	'ImportCounts',
-	t.record({
-		created: t.needed(t.count),
-		updated: t.needed(t.count),
-		unchanged: t.needed(t.count),
-		duplicate: t.needed(t.count),
-		rejected: t.needed(t.count),
-		other_reasons: t.optional(t.count),
-	}),
-);
+export const ImportCounts = t.component('ImportCounts', {
+	created: t.needed(t.count),
+	updated: t.needed(t.count),
+	unchanged: t.needed(t.count),
+	duplicate: t.needed(t.count),
+	rejected: t.needed(t.count),
+	other_reasons: t.optional(t.count),
+});
 export type ImportCounts = Infer<typeof ImportCounts>;
 
-export const Session = t.named(
-	'Session',
-	t.record({
-		id: t.needed(t.uuid),
-		position: t.needed(t.count),
-		counts: t.optional(t.needed(ImportCounts)),
-	}),
-);
+export const Session = t.component('Session', {
+	id: t.needed(t.uuid),
+	position: t.needed(t.count),
+	counts: t.optional(t.needed(ImportCounts)),
+});
 export type Session = Infer<typeof Session>;
 
-export const Reject = t.named(
-	'Reject',
-	t.record({ row: t.needed(t.count), code: t.needed(t.text), error: t.needed(t.text) }),
-);
+export const Reject = t.component('Reject', {
+	row: t.needed(t.count),
+	code: t.needed(t.text),
+	error: t.needed(t.text),
+});
 export type Reject = Infer<typeof Reject>;
 
 export interface Ack<Counts> {
@@ -135,14 +127,11 @@ export interface Ack<Counts> {
 	rejects: Reject[];
 }
 
-export const ImportAck = t.named(
-	'ImportAck',
-	t.record({
-		position: t.needed(t.count),
-		counts: t.needed(ImportCounts),
-		rejects: t.needed(t.listOf(Reject)),
-	}),
-);
+export const ImportAck = t.component('ImportAck', {
+	position: t.needed(t.count),
+	counts: t.needed(ImportCounts),
+	rejects: t.needed(t.listOf(Reject)),
+});
 
 export interface ImportSpec {
 	list_id: number;

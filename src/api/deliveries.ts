@@ -6,24 +6,21 @@ import type { Infer } from './schema.js';
 export const deliveryStates = ['pending', 'sending', 'delivered', 'failed', 'stopped'] as const;
 export type DeliveryState = (typeof deliveryStates)[number];
 
-export const WebhookDelivery = t.named(
-	'WebhookDelivery',
-	t.record({
-		id: t.needed(t.uuid),
-		webhook_id: t.id,
-		type: t.text,
-		message_id: t.orNull(t.uuid),
-		state: t.needed(t.word(deliveryStates)),
-		attempts: t.needed(t.count),
-		last_status: t.orNull(t.integer),
-		last_error: t.orNull(t.text),
-		answer_excerpt: t.orNull(t.text),
-		due_at: t.orNull(t.moment),
-		date_created: t.moment,
-		date_attempted: t.orNull(t.moment),
-		date_finished: t.orNull(t.moment),
-	}),
-);
+export const WebhookDelivery = t.component('WebhookDelivery', {
+	id: t.needed(t.uuid),
+	webhook_id: t.id,
+	type: t.text,
+	message_id: t.orNull(t.uuid),
+	state: t.needed(t.word(deliveryStates)),
+	attempts: t.needed(t.count),
+	last_status: t.orNull(t.integer),
+	last_error: t.orNull(t.text),
+	answer_excerpt: t.orNull(t.text),
+	due_at: t.orNull(t.moment),
+	date_created: t.moment,
+	date_attempted: t.orNull(t.moment),
+	date_finished: t.orNull(t.moment),
+});
 export type WebhookDelivery = Infer<typeof WebhookDelivery>;
 
 const WebhookAttempt = t.record({
@@ -35,15 +32,12 @@ const WebhookAttempt = t.record({
 });
 export type WebhookAttempt = Infer<typeof WebhookAttempt>;
 
-export const WebhookDeliveryDetail = t.named(
-	'WebhookDeliveryDetail',
-	t.record({
-		...WebhookDelivery.keys,
-		payload: t.needed(t.text),
-		answer: t.orNull(t.text),
-		delivery_attempts: t.needed(t.listOf(WebhookAttempt)),
-	}),
-);
+export const WebhookDeliveryDetail = t.component('WebhookDeliveryDetail', {
+	...WebhookDelivery.keys,
+	payload: t.needed(t.text),
+	answer: t.orNull(t.text),
+	delivery_attempts: t.needed(t.listOf(WebhookAttempt)),
+});
 export type WebhookDeliveryDetail = Infer<typeof WebhookDeliveryDetail>;
 
 export interface DeliveryFilter {

@@ -93,13 +93,10 @@ export interface FieldsPlus {
 /** Assumption: both texts have at most 255 characters each. */
 export const listFields = fieldSet({ name: f.char({ max: 255 }), email_reason: f.char({ max: 255 }) });
 
-export const ListDetails = t.named(
-	'ListDetails',
-	t.record({
-		id: t.needed(t.id),
-		public_name: t.needed(t.orNull(t.text)),
-	}),
-);
+export const ListDetails = t.component('ListDetails', {
+	id: t.needed(t.id),
+	public_name: t.needed(t.orNull(t.text)),
+});
 export type ListDetails = Infer<typeof ListDetails>;
 
 export const listDetailsFields = fieldSet({
@@ -108,7 +105,7 @@ export const listDetailsFields = fieldSet({
 export type ListDetailsInput = Infer<typeof listDetailsFields>;
 
 /** `is_new` is false if the list existed before the first call with this idempotency key. */
-export const AddedList = t.named('AddedList', t.record({ is_new: t.needed(t.flag), list: t.needed(List) }));
+export const AddedList = t.component('AddedList', { is_new: t.needed(t.flag), list: t.needed(List) });
 export type AddedList = Infer<typeof AddedList>;
 
 export interface ListsPlus {

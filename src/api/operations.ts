@@ -202,7 +202,7 @@ function silent(method: 'POST' | 'DELETE', path: string, scope: Scope, more: Mor
 }
 
 function under(name: string, key: string, result: t.Shape<unknown>): Answer {
-	return { ...t.named(name, t.record({ [key]: t.needed(result) })), under: key };
+	return { ...t.component(name, { [key]: t.needed(result) }), under: key };
 }
 
 type Verb = 'page' | 'create' | 'get' | 'replace' | 'patch' | 'delete';

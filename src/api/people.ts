@@ -17,22 +17,19 @@ const LeftOut = t.record({
 });
 export type LeftOut = Infer<typeof LeftOut>;
 
-export const Person = t.named(
-	'Person',
-	t.record({
-		email: t.needed(t.text),
-		subscribers: t.needed(t.listOf(ListedSubscriber)),
-		suppressions: t.needed(t.listOf(Suppression)),
-		date_erased: t.orNull(t.moment),
-		left_out: t.needed(t.listOf(LeftOut)),
-		copies: t.needed(t.listOf(t.uuid)),
-		date_sender: t.orNull(t.moment),
-		messages: t.needed(t.count),
-		old_messages: t.count,
-		deleted: t.optional(DeletedMessages),
-		is_known: t.needed(t.flag),
-	}),
-);
+export const Person = t.component('Person', {
+	email: t.needed(t.text),
+	subscribers: t.needed(t.listOf(ListedSubscriber)),
+	suppressions: t.needed(t.listOf(Suppression)),
+	date_erased: t.orNull(t.moment),
+	left_out: t.needed(t.listOf(LeftOut)),
+	copies: t.needed(t.listOf(t.uuid)),
+	date_sender: t.orNull(t.moment),
+	messages: t.needed(t.count),
+	old_messages: t.count,
+	deleted: t.optional(DeletedMessages),
+	is_known: t.needed(t.flag),
+});
 export type Person = Infer<typeof Person>;
 
 const Visit = t.record({
@@ -77,15 +74,12 @@ export interface People {
 	): Promise<PersonMessages>;
 }
 
-export const Erasure = t.named(
-	'Erasure',
-	t.record({
-		subscribers: t.needed(t.count),
-		messages: t.needed(t.count),
-		canceled: t.count,
-		suppressions: t.count,
-	}),
-);
+export const Erasure = t.component('Erasure', {
+	subscribers: t.needed(t.count),
+	messages: t.needed(t.count),
+	canceled: t.count,
+	suppressions: t.count,
+});
 export type Erasure = Infer<typeof Erasure>;
 
 /** Creating, moving or importing a subscriber with an erased address fails with `erased`. */

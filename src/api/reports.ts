@@ -51,49 +51,43 @@ const ListGrowth = t.record({
 });
 export type ListGrowth = Infer<typeof ListGrowth>;
 
-export const ReportDetails = t.named(
-	'ReportDetails',
-	t.record({
-		from: t.needed(t.day),
-		to: t.needed(t.day),
-		time_zone: t.needed(t.text),
-		/** `attempted`: sent or bounced. `delivered`: attempted without a bounce. */
-		total: t.needed(t.record({ ...figures, attempted: t.needed(t.count), delivered: t.needed(t.count) })),
-		days: t.needed(t.listOf(t.record({ ...figures, date: t.needed(t.day) }))),
-		hours: t.needed(t.listOf(t.record({ ...figures, date: t.needed(hour) }))),
-		week: t.needed(t.listOf(t.record({ ...figures, weekday: t.needed(t.count), hour: t.needed(t.count) }))),
-		bounces: t.needed(
-			t.record({
-				domains: t.needed(t.listOf(t.record({ ...bounceCounts, domain: t.needed(t.text) }))),
-				other_domains: t.count,
-				codes: t.needed(t.listOf(t.record({ ...bounceCounts, code: t.needed(t.text) }))),
-			}),
-		),
-		lists: t.optional(t.needed(t.listOf(ListGrowth))),
-	}),
-);
+export const ReportDetails = t.component('ReportDetails', {
+	from: t.needed(t.day),
+	to: t.needed(t.day),
+	time_zone: t.needed(t.text),
+	/** `attempted`: sent or bounced. `delivered`: attempted without a bounce. */
+	total: t.needed(t.record({ ...figures, attempted: t.needed(t.count), delivered: t.needed(t.count) })),
+	days: t.needed(t.listOf(t.record({ ...figures, date: t.needed(t.day) }))),
+	hours: t.needed(t.listOf(t.record({ ...figures, date: t.needed(hour) }))),
+	week: t.needed(t.listOf(t.record({ ...figures, weekday: t.needed(t.count), hour: t.needed(t.count) }))),
+	bounces: t.needed(
+		t.record({
+			domains: t.needed(t.listOf(t.record({ ...bounceCounts, domain: t.needed(t.text) }))),
+			other_domains: t.count,
+			codes: t.needed(t.listOf(t.record({ ...bounceCounts, code: t.needed(t.text) }))),
+		}),
+	),
+	lists: t.optional(t.needed(t.listOf(ListGrowth))),
+});
 export type ReportDetails = Infer<typeof ReportDetails>;
 
 /** Clicks of bots and proxies count only in `machine_clicks` and `machine_people`. */
-const CampaignLink = t.named(
-	'CampaignLink',
-	t.record({
-		url: t.needed(t.orNull(t.text)),
-		/** Counts from 1. A target at several places of the mail has several links. */
-		position: t.needed(t.count),
-		people: t.needed(t.count),
-		clicks: t.needed(t.count),
-		machine_people: t.needed(t.count),
-		machine_clicks: t.needed(t.count),
-		share: t.number,
-	}),
-);
+const CampaignLink = t.component('CampaignLink', {
+	url: t.needed(t.orNull(t.text)),
+	/** Counts from 1. A target at several places of the mail has several links. */
+	position: t.needed(t.count),
+	people: t.needed(t.count),
+	clicks: t.needed(t.count),
+	machine_people: t.needed(t.count),
+	machine_clicks: t.needed(t.count),
+	share: t.number,
+});
 export type CampaignLink = Infer<typeof CampaignLink>;
 
-export const CampaignLinks = t.named(
-	'CampaignLinks',
-	t.record({ results: t.needed(t.listOf(CampaignLink)), left_out: t.needed(t.count) }),
-);
+export const CampaignLinks = t.component('CampaignLinks', {
+	results: t.needed(t.listOf(CampaignLink)),
+	left_out: t.needed(t.count),
+});
 export type CampaignLinks = Infer<typeof CampaignLinks>;
 
 export interface CheckedReport {

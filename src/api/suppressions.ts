@@ -34,17 +34,14 @@ export function importedReason(disable_reason: string | null): SuppressionReason
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
 export type SuppressionSource = (typeof suppressionSources)[number];
 
-export const Suppression = t.named(
-	'Suppression',
-	t.record({
-		email: t.needed(t.email),
-		reason: t.needed(t.word(suppressionReasons)),
-		list_id: t.orNull(t.integer),
-		source: t.needed(t.described(t.text, { examples: [...suppressionSources] })),
-		date_created: t.moment,
-		expires_at: t.orNull(t.moment),
-	}),
-);
+export const Suppression = t.component('Suppression', {
+	email: t.needed(t.email),
+	reason: t.needed(t.word(suppressionReasons)),
+	list_id: t.orNull(t.integer),
+	source: t.needed(t.described(t.text, { examples: [...suppressionSources] })),
+	date_created: t.moment,
+	expires_at: t.orNull(t.moment),
+});
 export type Suppression = Infer<typeof Suppression>;
 
 export interface SuppressionInput {
@@ -77,10 +74,10 @@ const SuppressionCounts = t.record({
 	rejected: t.needed(t.count),
 });
 
-export const SuppressionAck = t.named(
-	'SuppressionAck',
-	t.record({ counts: t.needed(SuppressionCounts), rejects: t.needed(t.listOf(Reject)) }),
-);
+export const SuppressionAck = t.component('SuppressionAck', {
+	counts: t.needed(SuppressionCounts),
+	rejects: t.needed(t.listOf(Reject)),
+});
 export type SuppressionAck = Infer<typeof SuppressionAck>;
 
 export function rejectErrors({ code, error }: SuppressionAck['rejects'][number]): FieldErrors {
@@ -88,10 +85,10 @@ export function rejectErrors({ code, error }: SuppressionAck['rejects'][number])
 	return { [name]: [{ code, message }] };
 }
 
-export const SuppressionRemoval = t.named(
-	'SuppressionRemoval',
-	t.record({ removed: t.needed(t.listOf(Suppression)), inactive_subscribers: t.needed(t.count) }),
-);
+export const SuppressionRemoval = t.component('SuppressionRemoval', {
+	removed: t.needed(t.listOf(Suppression)),
+	inactive_subscribers: t.needed(t.count),
+});
 export type SuppressionRemoval = Infer<typeof SuppressionRemoval>;
 
 interface RemovedSuppressions {

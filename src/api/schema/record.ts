@@ -75,6 +75,11 @@ export function named<const N extends string, S extends Shape<unknown>>(name: N,
 	return { ...inner, name, schema: () => ({ $ref: `#/components/schemas/${name}` }) };
 }
 
+/** A record with a name in the OpenAPI document. */
+export function component<const N extends string, const K extends Keys>(name: N, keys: K) {
+	return named(name, record(keys));
+}
+
 export function listOf<T>(item: Shape<T>): Shape<T[], 'present'> {
 	const schema = () => ({ type: 'array', items: item.schema() });
 	return shape(schema, 'a list', Array.isArray, (value) => {
