@@ -8,13 +8,6 @@ export const maxAttachments = 100;
 /** Bytes of all files of a message, before transfer encoding. Few mail servers accept a mail over 25 MB. */
 export const maxAttachedBytes = 20 * 1024 * 1024;
 
-export interface Attachment {
-	name: string;
-	type: string;
-	sha256: string;
-	content_id?: string;
-}
-
 export const AttachedFile = t.component('AttachedFile', {
 	name: t.text,
 	type: t.text,
@@ -49,7 +42,7 @@ const mediaType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0
 /** Base64 is not allowed for these types (RFC 2046 s.5). */
 const composite = /^(?:message|multipart)\//i;
 
-const declaration = {
+const attachmentFields = fieldSet({
 	name: f.char({
 		max: 255,
 		trim: 'off',
@@ -71,16 +64,16 @@ const declaration = {
 	}),
 	sha256: f.pattern(sha256Pattern, { trim: 'off' }),
 	content_id: f.optional(f.pattern(/^[!#-;=?-~]{1,255}$/, { trim: 'off' })),
-};
-const declared = fieldSet(declaration);
+});
+export type Attachment = Infer<typeof attachmentFields>;
 
-export function attachments(): f.Field<Attachment[], 'required'> {
+export function attachments(): f.Field<Attachment[], 'required', readonly Attachment[]> {
 	return f.list(attachment(), { max: maxAttachments });
 }
 
 function attachment(): f.Field<Attachment, 'required'> {
-	return f.field(declared.jsonSchema(), (input) => {
-		const parsed = declared.parse(input, 'create');
+	return f.field(attachmentFields.jsonSchema(), (input) => {
+		const parsed = attachmentFields.parse(input, 'create');
 		if (parsed.kind === 'invalid') return { kind: 'invalid', errors: parsed.errors };
 		const { type, ...rest } = parsed.value;
 		return { kind: 'valid', value: { ...rest, type: type.toLowerCase() } };

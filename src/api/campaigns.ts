@@ -1,7 +1,8 @@
 import type { Call, PageRequest } from './api.js';
-import { AttachedFile, type Attachment } from './attachments.js';
+import { AttachedFile } from './attachments.js';
 import { type Ack, Reject } from './capabilities.js';
 import { ApiError } from './errors.js';
+import type { audienceDeclaration, campaignFields, requestsFields, timingDeclaration } from './messages.js';
 import {
 	type MessageState,
 	messageStates,
@@ -9,18 +10,9 @@ import {
 	messageTypes,
 	type Page,
 	type Uuid,
-	type WireDateTime,
 } from './records.js';
 import * as t from './schema/record.js';
-import type { Infer } from './schema.js';
-
-export interface RequestsSpec extends Timing {
-	requests: true;
-	strict_vars?: boolean;
-	source?: CampaignSource;
-}
-
-export type AnyCampaignSpec = CampaignSpec | RequestsSpec;
+import type { Given, GivenOf, Infer } from './schema.js';
 
 export const CampaignSession = t.component('CampaignSession', {
 	id: t.needed(t.uuid),
@@ -32,33 +24,14 @@ export type CampaignSession = Infer<typeof CampaignSession>;
 /** Describes everything that determines the rows. Comparisons ignore only `path`. */
 export type CampaignSource = Readonly<Record<string, string>>;
 
-export interface CampaignSpec extends Audience, Timing {
+export interface CampaignSpec extends Given<typeof campaignFields> {
 	from: string;
-	type: 'TRANSACTIONAL' | 'BULK';
-	subject?: string;
-	text_body?: string;
-	html_body?: string;
-	template_unique_id?: Uuid;
-	reply_to?: readonly string[];
-	headers?: Readonly<Record<string, string>>;
-	disable_inline?: boolean;
-	disable_tracking?: boolean;
-	context?: Readonly<Record<string, string>>;
-	tag?: string;
-	campaign_unique_id?: Uuid;
-	attachments?: readonly Attachment[];
-	list_id?: number;
-	strict_vars?: boolean;
-	source?: CampaignSource;
 }
+export type RequestsSpec = Given<typeof requestsFields>;
+export type AnyCampaignSpec = CampaignSpec | RequestsSpec;
 
-export interface Audience {
-	lists?: readonly number[];
-	exclude_lists?: readonly number[];
-	where?: readonly string[];
-	where_opened?: readonly Uuid[];
-	where_not_opened?: readonly Uuid[];
-}
+export type Audience = GivenOf<typeof audienceDeclaration>;
+export type Timing = GivenOf<typeof timingDeclaration>;
 
 const AudienceRecord = t.component('Audience', {
 	lists: t.listOf(t.id),
@@ -67,13 +40,6 @@ const AudienceRecord = t.component('Audience', {
 	where_opened: t.listOf(t.uuid),
 	where_not_opened: t.listOf(t.uuid),
 });
-
-export interface Timing {
-	starts_at?: WireDateTime;
-	/** `HH:MM-HH:MM` on each day in `time_zone`. The window may cross midnight. */
-	window?: string;
-	time_zone?: string;
-}
 
 const acceptCounts = {
 	staged: t.needed(t.count),

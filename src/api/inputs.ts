@@ -1,6 +1,6 @@
 import type { Call } from './api.js';
-import type { Attachment } from './attachments.js';
-import { List, type Uuid, webhookTypes } from './records.js';
+import type { sendFields } from './messages.js';
+import { List, webhookTypes } from './records.js';
 import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { texts } from './schema/texts.js';
@@ -10,28 +10,7 @@ import type { subscriberFields } from './subscribers.js';
 export type ListInput = Given<typeof listFields>;
 export type FieldInput = Given<typeof fieldFields>;
 export type SubscriberInput = Given<typeof subscriberFields>;
-
-/** Service document, "Send a message". The last three keys are mailctl's (api-decisions 24, 28, 38). */
-export interface SendRequest {
-	type?: 'TRANSACTIONAL' | 'BULK';
-	from: string | readonly string[];
-	to: readonly string[];
-	subject?: string;
-	text_body?: string;
-	html_body?: string;
-	template_unique_id?: Uuid;
-	reply_to?: readonly string[];
-	cc?: readonly string[];
-	bcc?: readonly string[];
-	headers?: Readonly<Record<string, string>>;
-	disable_inline?: boolean;
-	disable_tracking?: boolean;
-	context?: Readonly<Record<string, string>>;
-	tag?: string;
-	list_id?: number;
-	campaign_unique_id?: Uuid;
-	attachments?: readonly Attachment[];
-}
+export type SendRequest = Given<typeof sendFields>;
 
 /** Service document, "HTTP notifications". Assumption: login and password have at most 255 characters each. */
 export const webhookFields = fieldSet({

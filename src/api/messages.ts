@@ -8,15 +8,7 @@ import * as f from './schema/fields.js';
 import { headers } from './schema/headers.js';
 import { trimWhitespace } from './schema/python.js';
 import { texts } from './schema/texts.js';
-import {
-	type FieldSet,
-	fieldSet,
-	type Infer,
-	type Parsed,
-	type ParseMode,
-	required,
-	type ValueOf,
-} from './schema.js';
+import { type FieldSet, fieldSet, type Infer, type ParseMode, required, type ValueOf } from './schema.js';
 
 export const maxRecipients = 1000;
 const maxCopies = 100;
@@ -66,6 +58,7 @@ const contentDeclaration = {
 	attachments: f.optional(attachments()),
 };
 
+/** Service document, "Send a message". Adds `list_id` and four keys of contents (api-decisions 24, 28, 46). */
 const sendDeclaration = {
 	...contentDeclaration,
 	to: f.list(f.address(), { allowEmpty: 'no', max: maxRecipients }),
@@ -84,7 +77,7 @@ const mostLists = 100;
 const lists = f.list(f.integer({ min: 1 }), { max: mostLists });
 const openedCampaigns = f.list(f.uuid(), { max: mostLists });
 
-const audienceDeclaration = {
+export const audienceDeclaration = {
 	lists: f.optional(lists),
 	exclude_lists: f.optional(lists),
 	where: f.optional(f.list(f.char({ max: 1000, trim: 'off' }), { max: mostLists })),
@@ -94,8 +87,9 @@ const audienceDeclaration = {
 
 const conditionNames = ['exclude_lists', 'where', 'where_opened', 'where_not_opened'] as const;
 
-const timingDeclaration = {
+export const timingDeclaration = {
 	starts_at: f.optional(f.moment()),
+	/** `HH:MM-HH:MM` on each day in `time_zone`. The window may cross midnight. */
 	window: f.optional(f.sendingWindow()),
 	time_zone: f.optional(f.timeZone()),
 };
@@ -119,15 +113,8 @@ export const requestsFields = fieldSet({
 	...timingDeclaration,
 });
 
-export const sendFields: OneWay<CheckedSend> = {
-	parse: (body) => mapParsed(declaredSend.parse(body, 'create'), normalizeSend),
-	jsonSchema: () => declaredSend.jsonSchema('create'),
-};
-
-export const campaignFields: OneWay<ReturnType<typeof normalizeCampaign>> = {
-	parse: (body) => mapParsed(declaredCampaign.parse(body, 'create'), normalizeCampaign),
-	jsonSchema: () => declaredCampaign.jsonSchema('create'),
-};
+export const sendFields = normalized(declaredSend, normalizeSend);
+export const campaignFields = normalized(declaredCampaign, normalizeCampaign);
 
 export interface StoredParts {
 	type?: CheckedContent['type'];
@@ -136,15 +123,14 @@ export interface StoredParts {
 	list_id?: number | null;
 }
 
-interface Refused {
-	kind: 'invalid';
-	errors: FieldErrors;
-	good: StoredParts;
-}
-
-interface OneWay<T> {
-	parse(body: unknown, mode?: ParseMode): { kind: 'valid'; value: T } | Refused;
-	jsonSchema(): ReturnType<FieldSet<T>['jsonSchema']>;
+interface NormalizedFields<T, G> {
+	/** Never set. */
+	readonly given?: G;
+	parse(
+		body: unknown,
+		mode?: ParseMode,
+	): { kind: 'valid'; value: T } | { kind: 'invalid'; errors: FieldErrors; good: StoredParts };
+	jsonSchema(): f.JsonSchema;
 }
 
 type Declared = ValueOf<typeof contentDeclaration>;
@@ -261,21 +247,27 @@ function distinct<A extends Address>(addresses: readonly A[]): A[] {
 	return addresses.filter(({ key }) => !seen.has(key) && seen.add(key));
 }
 
-function mapParsed<A extends Asked, B>(
-	parsed: Parsed<A>,
-	map: (value: A) => B,
-): { kind: 'valid'; value: B } | Refused {
-	if (parsed.kind === 'valid') return { kind: 'valid', value: map(parsed.value) };
-	const { type, from, template_unique_id, list_id } = parsed.good ?? {};
+function normalized<A extends Asked, G, T>(
+	fields: FieldSet<A, G>,
+	normalize: (value: A) => T,
+): NormalizedFields<T, G> {
 	return {
-		kind: 'invalid',
-		errors: parsed.errors,
-		good: {
-			...(type !== undefined && { type }),
-			...(from !== undefined && { from_key: from.key }),
-			...(template_unique_id !== undefined && { template_unique_id }),
-			...(list_id !== undefined && { list_id }),
+		parse: (body) => {
+			const parsed = fields.parse(body, 'create');
+			if (parsed.kind === 'valid') return { kind: 'valid', value: normalize(parsed.value) };
+			const { type, from, template_unique_id, list_id } = parsed.good ?? {};
+			return {
+				kind: 'invalid',
+				errors: parsed.errors,
+				good: {
+					...(type !== undefined && { type }),
+					...(from !== undefined && { from_key: from.key }),
+					...(template_unique_id !== undefined && { template_unique_id }),
+					...(list_id !== undefined && { list_id }),
+				},
+			};
 		},
+		jsonSchema: () => fields.jsonSchema('create'),
 	};
 }
 

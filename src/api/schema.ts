@@ -11,7 +11,7 @@ export type Parsed<T> =
 	| { kind: 'valid'; value: T }
 	| { kind: 'invalid'; errors: FieldErrors; good?: Partial<T> };
 
-export type Fields = Readonly<Record<string, Field<unknown>>>;
+export type Fields = Readonly<Record<string, Field<unknown, Presence, unknown>>>;
 
 export type ValueOf<F extends Fields> = Flat<
 	{ [K in keyof F as PresenceOf<F[K]> extends 'optional' ? never : K]: TypeOf<F[K]> } & {
@@ -19,9 +19,9 @@ export type ValueOf<F extends Fields> = Flat<
 	}
 >;
 
-type GivenOf<F extends Fields> = Flat<
-	{ [K in keyof F as PresenceOf<F[K]> extends 'required' ? K : never]: TypeOf<F[K]> } & {
-		[K in keyof F as PresenceOf<F[K]> extends 'required' ? never : K]?: TypeOf<F[K]>;
+export type GivenOf<F extends Fields> = Flat<
+	{ [K in keyof F as PresenceOf<F[K]> extends 'required' ? K : never]: Given<F[K]> } & {
+		[K in keyof F as PresenceOf<F[K]> extends 'required' ? never : K]?: Given<F[K]>;
 	}
 >;
 
@@ -63,8 +63,8 @@ export function fieldSet<F extends Fields>(
 }
 
 type Flat<T> = { -readonly [K in keyof T]: T[K] } & {};
-type TypeOf<F> = F extends Field<infer T> ? T : never;
-type PresenceOf<F> = F extends Field<unknown, infer P> ? P : Presence;
+type TypeOf<F> = F extends Field<infer T, Presence, unknown> ? T : never;
+type PresenceOf<F> = F extends Field<unknown, infer P, unknown> ? P : Presence;
 
 function checkFields(
 	fields: Fields,

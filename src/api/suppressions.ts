@@ -3,10 +3,10 @@ import type { Call, PageRequest } from './api.js';
 import { Reject } from './capabilities.js';
 import type { Micros } from './datetime.js';
 import type { FieldErrors } from './errors.js';
-import type { Page, WireDateTime } from './records.js';
+import type { Page } from './records.js';
 import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
-import { fieldSet, type Infer } from './schema.js';
+import { fieldSet, type Given, type Infer } from './schema.js';
 
 /** `HARDBOUNCED` and `COMPLAINED` stop all mail, the other reasons only bulk mail. */
 export const suppressionReasons = [
@@ -44,17 +44,8 @@ export const Suppression = t.component('Suppression', {
 });
 export type Suppression = Infer<typeof Suppression>;
 
-export interface SuppressionInput {
-	email: string;
-	reason?: SuppressionReason;
-	list_id?: number | null;
-	expires_at?: WireDateTime | null;
-}
-
-export interface SuppressionRow extends SuppressionInput {
-	source?: SuppressionSource;
-	date_created?: WireDateTime;
-}
+export type SuppressionInput = Given<typeof suppressionFields>;
+export type SuppressionRow = Given<typeof suppressionRowFields>;
 
 export interface SuppressionFilter {
 	email__icontains?: string;
@@ -91,12 +82,6 @@ export const SuppressionRemoval = t.component('SuppressionRemoval', {
 });
 export type SuppressionRemoval = Infer<typeof SuppressionRemoval>;
 
-interface RemovedSuppressions {
-	email: string;
-	reason?: SuppressionReason;
-	list_id?: number;
-}
-
 export interface Suppressions {
 	page(request: SuppressionFilter & PageRequest, call?: Call): Promise<Page<Suppression>>;
 	/** Reads by key, so the last slice costs as much as the first. Not a snapshot. At most 1,000 per slice. */
@@ -110,7 +95,7 @@ export interface Suppressions {
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	/** Without a reason, removes all. Subscribers stay inactive. Throws `not_found`. */
-	remove(which: RemovedSuppressions, call?: Call): Promise<SuppressionRemoval>;
+	remove(which: Given<typeof removalFields>, call?: Call): Promise<SuppressionRemoval>;
 }
 
 export interface NewSuppression {

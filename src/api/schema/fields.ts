@@ -11,7 +11,7 @@ import {
 import { isTimeZone, type Micros, parseDateTime } from '../datetime.js';
 import type { FieldError, FieldErrors } from '../errors.js';
 import { findJsonFault, isRecord } from '../json.js';
-import type { Uuid } from '../records.js';
+import type { Uuid, WireDateTime } from '../records.js';
 import {
 	countCodePoints,
 	findLoneSurrogate,
@@ -33,7 +33,10 @@ export type Presence = 'required' | 'defaulted' | 'optional';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-export interface Field<T, P extends Presence = Presence> {
+/** `T` is the checked value, `G` the value that a caller gives. */
+export interface Field<T, P extends Presence = Presence, G = T> {
+	/** Never set. */
+	readonly given?: G;
 	readonly presence: P;
 	readonly schema: JsonSchema;
 	/** Returns a new value each time, so that a mutable default is never shared. */
@@ -41,7 +44,10 @@ export interface Field<T, P extends Presence = Presence> {
 	check(input: unknown): Checked<T>;
 }
 
-export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<T>): Field<T, 'required'> {
+export function field<T, G = T>(
+	schema: JsonSchema,
+	check: (input: unknown) => Checked<T>,
+): Field<T, 'required', G> {
 	return {
 		presence: 'required',
 		schema,
@@ -49,16 +55,19 @@ export function field<T>(schema: JsonSchema, check: (input: unknown) => Checked<
 	};
 }
 
-export function optional<T>(inner: Field<T>): Field<T, 'optional'> {
+export function optional<T, G>(inner: Field<T, Presence, G>): Field<T, 'optional', G> {
 	return { presence: 'optional', schema: inner.schema, check: inner.check };
 }
 
-export function withDefault<T>(inner: Field<T>, makeDefault: () => T): Field<T, 'defaulted'> {
+export function withDefault<T, G>(
+	inner: Field<T, Presence, G>,
+	makeDefault: () => T,
+): Field<T, 'defaulted', G> {
 	const schema = { ...inner.schema, default: makeDefault() };
 	return { presence: 'defaulted', schema, makeDefault, check: inner.check };
 }
 
-export function nullable<T, P extends Presence>(inner: Field<T, P>): Field<T | null, P> {
+export function nullable<T, P extends Presence, G>(inner: Field<T, P, G>): Field<T | null, P, G | null> {
 	return {
 		...inner,
 		schema: { anyOf: [inner.schema, { type: 'null' }] },
@@ -268,7 +277,10 @@ interface ListOptions {
 }
 
 /** Rejects a list over `max` as a whole, because errors of ten megabytes of items would be half a gigabyte. */
-export function list<T>(child: Field<T>, { allowEmpty, max }: ListOptions = {}): Field<T[], 'required'> {
+export function list<T, G>(
+	child: Field<T, Presence, G>,
+	{ allowEmpty, max }: ListOptions = {},
+): Field<T[], 'required', readonly G[]> {
 	const schema = {
 		type: 'array',
 		items: child.schema,
@@ -297,7 +309,7 @@ interface DictOptions<T> {
 export function dict<T>(
 	child: Field<T>,
 	{ check, max }: DictOptions<T> = {},
-): Field<Record<string, T>, 'required'> {
+): Field<Record<string, T>, 'required', Readonly<Record<string, T>>> {
 	const schema = {
 		type: 'object',
 		additionalProperties: child.schema,
@@ -343,7 +355,7 @@ function gather<T>(entries: readonly (readonly [string, Checked<T>])[]): Checked
 const message = texts.email;
 const text = char({ invalid: message });
 
-export function address(): Field<Address, 'required'> {
+export function address(): Field<Address, 'required', string> {
 	const plain = email();
 	return field(plain.schema, (input) => {
 		const checked = plain.check(input);
@@ -353,7 +365,7 @@ export function address(): Field<Address, 'required'> {
 	});
 }
 
-export function mailbox(): Field<Mailbox, 'required'> {
+export function mailbox(): Field<Mailbox, 'required', string> {
 	return field({ type: 'string', minLength: 1 }, (input) => {
 		const checked = text.check(input);
 		if (checked.kind === 'invalid') return checked;
@@ -363,7 +375,7 @@ export function mailbox(): Field<Mailbox, 'required'> {
 }
 
 /** The service document shows `from` both as a text and as an array of one. */
-export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
+export function oneOrListOfOne<T, G>(inner: Field<T, Presence, G>): Field<T, 'required', G | readonly G[]> {
 	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
 	return field({ anyOf: [inner.schema, asList] }, (input) => {
 		if (!Array.isArray(input)) return inner.check(input);
@@ -371,7 +383,7 @@ export function oneOrListOfOne<T>(inner: Field<T>): Field<T, 'required'> {
 	});
 }
 
-export function moment(): Field<Micros, 'required'> {
+export function moment(): Field<Micros, 'required', WireDateTime> {
 	return field({ type: 'string', format: 'date-time' }, (input) => {
 		const at = typeof input === 'string' ? parseDateTime(input.trim()) : null;
 		return at === null ? refuse('invalid', texts.datetime) : valid(at);
