@@ -1,5 +1,13 @@
 import type { ImportCounts } from './capabilities.js';
 
+export const noImportCounts: Readonly<ImportCounts> = {
+	created: 0,
+	updated: 0,
+	unchanged: 0,
+	duplicate: 0,
+	rejected: 0,
+};
+
 export function addImportCounts(a: ImportCounts, b: ImportCounts): ImportCounts {
 	const other_reasons = (a.other_reasons ?? 0) + (b.other_reasons ?? 0);
 	return {

@@ -3,7 +3,7 @@
  * them. An engine in this process gets further batches before it answers the first, so that they share a commit.
  */
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
-import { addImportCounts } from '../api/counts.js';
+import { addImportCounts, noImportCounts } from '../api/counts.js';
 import { ApiError, StoreError } from '../api/errors.js';
 import { newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
@@ -90,9 +90,9 @@ class ImportRun {
 	readonly #resumedAt: number;
 	readonly #flight: InFlight[] = [];
 	readonly #earlier: EarlierAnswers;
-	#local: ImportCounts = nothingPut.counts;
+	#local: ImportCounts = noImportCounts;
 
-	constructor(job: ImportJob, { id, position, counts = nothingPut.counts }: Session) {
+	constructor(job: ImportJob, { id, position, counts = noImportCounts }: Session) {
 		this.#job = job;
 		this.totals = { read: sum(counts), ...counts };
 		this.#id = id;
@@ -211,7 +211,7 @@ class ImportRun {
 		batch.settle();
 		const local = countsOf(batch.rejects);
 		this.#local = addImportCounts(this.#local, local);
-		const all = addImportCounts(addImportCounts(this.totals, local), put ?? nothingPut.counts);
+		const all = addImportCounts(addImportCounts(this.totals, local), put ?? noImportCounts);
 		this.totals = { read: sum(all), ...all };
 		if (put === null) return;
 		this.#job.onProgress?.({ ...this.totals });
@@ -269,11 +269,11 @@ function sum({ created, updated, unchanged, duplicate, rejected }: ImportCounts)
 
 function countsOf(rejects: readonly RejectedRow[]): ImportCounts {
 	const duplicate = rejects.filter(({ code }) => code === duplicateCode).length;
-	return { ...nothingPut.counts, duplicate, rejected: rejects.length - duplicate };
+	return { ...noImportCounts, duplicate, rejected: rejects.length - duplicate };
 }
 
 const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
-	counts: { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 },
+	counts: noImportCounts,
 	rejects: [],
 };
 

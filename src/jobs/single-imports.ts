@@ -4,186 +4,126 @@
  */
 import { createHash } from 'node:crypto';
 import { type EmailKey, emailKey, isEmailAddress } from '../api/address.js';
+import type { Call } from '../api/api.js';
 import type { Ack, ImportBatch, ImportCounts, ImportSpec, Imports, Session } from '../api/capabilities.js';
-import { addImportCounts } from '../api/counts.js';
+import { addImportCounts, noImportCounts } from '../api/counts.js';
 import { ApiError, listFieldErrors, nonFieldErrors, notFound } from '../api/errors.js';
 import type { SubscriberInput } from '../api/inputs.js';
 import type { Meta, MetaValue, Subscriber } from '../api/records.js';
 import { importRowReader, type RejectedRow } from '../engine/rules/import-rows.js';
-import { inOrder, isBusy, Pace, type Pause, type Sleep } from './pace.js';
+import { inOrder, isBusy, Pace, type PaceOptions, type Pause } from './pace.js';
 import { openSubscriberPages, type SubscriberPages, type Subscribers } from './subscriber-pages.js';
 
-interface SingleImportOptions {
+interface SingleImportOptions extends Omit<PaceOptions, 'onPause'> {
 	concurrency: number;
-	rowsPerSecond?: number;
 	keep: KeepImport | null;
-	signal?: AbortSignal;
-	sleep?: Sleep;
-}
-
-export interface SingleImports extends Imports {
-	readonly reasonsLeftOut: number;
-	onPause(listener: (pause: Pause) => void): void;
-	close(): Promise<void>;
-}
-
-interface OpenImport {
-	session: SingleSession;
-	kept: KeptImport;
-}
-
-/** An error that concerns more than one row rejects the batch. If the batch is sent again, its rows keep their outcomes. */
-export function createSingleImports(api: WritableApi, options: SingleImportOptions): SingleImports {
-	const { concurrency, rowsPerSecond, signal, sleep } = options;
-	const keep = options.keep ?? keepNothing;
-	const imports = new Map<string, OpenImport>();
-	let listener: (pause: Pause) => void = () => {};
-	let reasonsLeftOut = 0;
-	const pace = new Pace({
-		...(rowsPerSecond !== undefined && { rowsPerSecond }),
-		...(signal !== undefined && { signal }),
-		...(sleep !== undefined && { sleep }),
-		onPause: (pause) => listener(pause),
-	});
-	const find = (key: string): OpenImport => {
-		const found = imports.get(key);
-		if (found === undefined) throw notFound();
-		return found;
-	};
-	return {
-		get reasonsLeftOut() {
-			return [...imports.values()].reduce((sum, { session }) => sum + session.reasonsLeftOut, reasonsLeftOut);
-		},
-		open: async (key, spec) => {
-			const known = imports.get(key);
-			if (known !== undefined) return sessionOf(key, known.session);
-			const kept = await keep(key);
-			try {
-				const session = await openSession(api, { spec, kept, pace, concurrency });
-				imports.set(key, { session, kept });
-				return sessionOf(key, session);
-			} catch (error) {
-				await kept.close();
-				throw error;
-			}
-		},
-		put: async (id, batch) => find(id).session.put(batch),
-		finish: async (id) => {
-			const { session, kept } = find(id);
-			await kept.remove();
-			imports.delete(id);
-			reasonsLeftOut += session.reasonsLeftOut;
-			return session.totals;
-		},
-		onPause: (heard) => {
-			listener = heard;
-		},
-		close: async () => {
-			for (const { kept } of imports.values()) await kept.close();
-			imports.clear();
-		},
-	};
-}
-
-function sessionOf(id: string, { position, totals }: SingleSession): Session {
-	return { id, position, counts: totals };
-}
-
-interface SessionParts {
-	spec: ImportSpec;
-	kept: KeptImport;
-	pace: Pace;
-	concurrency: number;
 }
 
 export interface WritableApi {
 	subscribers(listId: number): Subscribers;
 }
 
-async function openSession(api: WritableApi, parts: SessionParts): Promise<SingleSession> {
-	const { spec, pace, kept } = parts;
-	const subscribers = api.subscribers(spec.list_id);
-	const pages = await openSubscriberPages(subscribers, pace);
-	const session = new SingleSession({ subscribers, pages, pace, spec }, parts);
-	for await (const hash of kept.taken()) session.stands(hash);
-	return session;
+interface OpenImport {
+	rows: RowWriter;
+	kept: KeptImport | null;
+	position: number;
+	counts: ImportCounts;
+	last: { first: number; ack: Ack<ImportCounts> } | null;
+	readonly taken: Set<AddressHash>;
 }
 
 const maxUnknownInARow = 16;
 
-class SingleSession {
-	position: number;
-	totals: ImportCounts;
-	reasonsLeftOut: number;
-	readonly #parts: RowParts;
-	readonly #kept: KeptImport;
-	readonly #concurrency: number;
-	readonly #taken = new Set<AddressHash>();
-	#last: { first: number; ack: Ack<ImportCounts> } | null;
+/**
+ * One import at a time. An error that concerns more than one row rejects the batch. If the batch is sent again, its rows
+ * keep their outcomes.
+ */
+export class SingleImports implements Imports {
+	reasonsLeftOut = 0;
+	readonly #api: WritableApi;
+	readonly #options: SingleImportOptions;
+	readonly #pace: Pace;
+	#open: OpenImport | null = null;
 	#unknownInARow = 0;
+	#onPause: (pause: Pause) => void = () => {};
 
-	constructor(parts: RowParts, { kept, concurrency }: SessionParts) {
-		this.#parts = parts;
-		this.#kept = kept;
-		this.position = kept.position;
-		this.totals = kept.counts;
-		this.reasonsLeftOut = kept.reasonsLeftOut;
-		this.#last = kept.last;
-		this.#concurrency = concurrency;
+	constructor(api: WritableApi, options: SingleImportOptions) {
+		this.#api = api;
+		this.#options = options;
+		this.#pace = new Pace({ ...options, onPause: (pause) => this.#onPause(pause) });
 	}
 
-	stands(hash: AddressHash): void {
-		this.#taken.add(hash);
+	onPause(listener: (pause: Pause) => void): void {
+		this.#onPause = listener;
 	}
 
-	#take({ first, ack, reasonsLeftOut, taken }: AckedBatch): void {
-		for (const hash of taken) this.#taken.add(hash);
-		this.totals = addImportCounts(this.totals, ack.counts);
-		this.position = ack.position;
-		this.reasonsLeftOut += reasonsLeftOut;
-		this.#last = { first, ack };
+	async open(key: string, spec: ImportSpec): Promise<Session> {
+		this.#open ??= await this.#begin(key, spec);
+		const { position, counts } = this.#open;
+		return { id: key, position, counts };
 	}
 
-	async put(batch: ImportBatch): Promise<Ack<ImportCounts>> {
+	async #begin(key: string, spec: ImportSpec): Promise<OpenImport> {
+		const kept = (await this.#options.keep?.(key)) ?? null;
+		try {
+			const subscribers = this.#api.subscribers(spec.list_id);
+			const pages = await openSubscriberPages(subscribers, this.#pace);
+			const rows = new RowWriter({ subscribers, pages, pace: this.#pace, spec });
+			const taken = new Set<AddressHash>();
+			if (kept === null) return { rows, kept, position: 0, counts: noImportCounts, last: null, taken };
+			for await (const hash of kept.taken()) taken.add(hash);
+			this.reasonsLeftOut = kept.reasonsLeftOut;
+			const { position, counts, last } = kept;
+			return { rows, kept, position, counts, last, taken };
+		} catch (error) {
+			await kept?.close();
+			throw error;
+		}
+	}
+
+	async put(_: string, batch: ImportBatch): Promise<Ack<ImportCounts>> {
 		const { first } = batch;
-		if (this.#last?.first === first) return this.#last.ack;
-		if (first !== this.position)
-			throw new ApiError('conflict', `The next row of this import is ${this.position}.`);
+		const open = this.#opened();
+		if (open.last?.first === first) return open.last.ack;
+		if (first !== open.position)
+			throw new ApiError('conflict', `The next row of this import is ${open.position}.`);
 		const rows = readRows(batch);
-		await this.#parts.pages.prepare(rows.length);
-		const outcomes = await this.#settle(rows, first);
+		await open.rows.prepare(rows.length);
+		const outcomes = await this.#settle(open, rows, first);
 		const ack = ackOf(first, outcomes);
-		const done = {
-			first,
-			ack,
-			reasonsLeftOut: rows.filter((row) => row.kind === 'row' && row.hasReason).length,
-			taken: rows.flatMap((row, index) =>
-				row.kind === 'row' && isStanding(outcomes[index]) ? [hashOf(row.key)] : [],
-			),
-		};
-		await this.#kept.acknowledge(done);
-		this.#take(done);
+		const reasonsLeftOut = rows.filter((row) => row.kind === 'row' && row.hasReason).length;
+		const taken = rows.flatMap((row, index) =>
+			row.kind === 'row' && isStanding(outcomes[index]) ? [hashOf(row.key)] : [],
+		);
+		await open.kept?.acknowledge({ first, ack, reasonsLeftOut, taken });
+		for (const hash of taken) open.taken.add(hash);
+		open.counts = addImportCounts(open.counts, ack.counts);
+		open.position = ack.position;
+		open.last = { first, ack };
+		this.reasonsLeftOut += reasonsLeftOut;
 		return ack;
 	}
 
 	/** Handles rows with the same address one after the other, so that the first in the file wins. */
-	async #settle(rows: ReturnType<typeof readRows>, first: number): Promise<RowOutcome[]> {
+	async #settle(
+		open: OpenImport,
+		rows: readonly (ForeignRow | RejectedRow)[],
+		first: number,
+	): Promise<RowOutcome[]> {
 		const outcomes = new Array<RowOutcome>(rows.length);
 		const ahead = new Map<EmailKey, Promise<boolean>>();
-		await inOrder(rows.length, this.#concurrency, async (index) => {
+		await inOrder(rows.length, this.#options.concurrency, async (index) => {
 			const row = rows[index];
 			if (row === undefined) return;
 			if (row.kind === 'rejected') {
 				outcomes[index] = row;
 				return;
 			}
-			const outcome = this.#settleOne(row, { before: ahead.get(row.key), number: first + index });
+			const outcome = this.#settleOne(open, row, { before: ahead.get(row.key), number: first + index });
+			const stands = (one: RowOutcome) => one.kind === 'duplicate' || isStanding(one);
 			ahead.set(
 				row.key,
-				outcome.then(
-					(one) => one.kind === 'duplicate' || isStanding(one),
-					() => false,
-				),
+				outcome.then(stands, () => false),
 			);
 			outcomes[index] = await outcome;
 		});
@@ -191,16 +131,17 @@ class SingleSession {
 	}
 
 	async #settleOne(
+		{ rows, kept, taken }: OpenImport,
 		row: ForeignRow,
 		{ before, number }: { before: Promise<boolean> | undefined; number: number },
 	): Promise<RowOutcome> {
-		await this.#parts.pace.row();
-		if (this.#taken.has(hashOf(row.key)) || (await before) === true) {
-			await deactivate(this.#parts, row);
+		await this.#pace.row();
+		if (taken.has(hashOf(row.key)) || (await before) === true) {
+			await rows.deactivate(row);
 			const error = `email: ${row.email} is in this import already.`;
 			return { kind: 'duplicate', code: 'duplicate', error };
 		}
-		const outcome = await settleRow(this.#parts, row, this.#intentsOf(number));
+		const outcome = await rows.settle(row, intentsOf(kept, number));
 		const isUnknown = outcome.kind === 'rejected' && outcome.code === unknownCode;
 		this.#unknownInARow = isUnknown ? this.#unknownInARow + 1 : 0;
 		if (this.#unknownInARow > maxUnknownInARow)
@@ -208,22 +149,26 @@ class SingleSession {
 		return outcome;
 	}
 
-	#intentsOf(number: number): RowIntents {
-		const earlier = this.#kept.begun.get(number) ?? null;
-		let last = earlier;
-		return {
-			earlier,
-			declare: async (intent) => {
-				if (intent === last) return;
-				await this.#kept.declare(number, intent);
-				last = intent;
-			},
-		};
+	async finish(): Promise<ImportCounts> {
+		const { kept, counts } = this.#opened();
+		await kept?.remove();
+		this.#open = null;
+		return counts;
+	}
+
+	async close(): Promise<void> {
+		await this.#open?.kept?.close();
+		this.#open = null;
+	}
+
+	#opened(): OpenImport {
+		if (this.#open === null) throw notFound();
+		return this.#open;
 	}
 }
 
 function ackOf(first: number, outcomes: readonly RowOutcome[]): Ack<ImportCounts> {
-	const counts = noCounts();
+	const counts = { ...noImportCounts };
 	for (const { kind } of outcomes) counts[kind] += 1;
 	const rejects = outcomes.flatMap((outcome, index) =>
 		'code' in outcome ? [{ row: first + index, code: outcome.code, error: outcome.error }] : [],
@@ -235,18 +180,11 @@ function isStanding(outcome: RowOutcome | undefined): boolean {
 	return outcome !== undefined && !('code' in outcome);
 }
 
-function noCounts(): ImportCounts {
-	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
-}
-
 /** Eleven characters: with a million addresses, one in 37 million imports has a collision. */
 type AddressHash = string;
 
-interface AckedBatch {
-	first: number;
-	ack: Ack<ImportCounts>;
-	reasonsLeftOut: number;
-	taken: readonly AddressHash[];
+function hashOf(key: EmailKey): AddressHash {
+	return createHash('sha256').update(key).digest().toString('base64url', 0, 8);
 }
 
 export interface KeptImport {
@@ -257,34 +195,38 @@ export interface KeptImport {
 	readonly begun: ReadonlyMap<number, Intent>;
 	taken(): AsyncIterable<AddressHash>;
 	declare(row: number, intent: Intent): Promise<void>;
-	acknowledge(batch: AckedBatch): Promise<void>;
+	acknowledge(batch: {
+		first: number;
+		ack: Ack<ImportCounts>;
+		reasonsLeftOut: number;
+		taken: readonly AddressHash[];
+	}): Promise<void>;
 	close(): Promise<void>;
 	remove(): Promise<void>;
 }
 
 export type KeepImport = (key: string) => Promise<KeptImport>;
 
-async function keepNothing(): Promise<KeptImport> {
-	const done = async () => undefined;
+type Intent = 'create' | 'update';
+
+interface RowIntents {
+	/** What an earlier run has begun with this row. */
+	readonly earlier: Intent | null;
+	declare(intent: Intent): Promise<void>;
+}
+
+function intentsOf(kept: KeptImport | null, number: number): RowIntents {
+	const earlier = kept?.begun.get(number) ?? null;
+	let last = earlier;
 	return {
-		position: 0,
-		counts: noCounts(),
-		reasonsLeftOut: 0,
-		last: null,
-		begun: new Map(),
-		taken: none,
-		declare: done,
-		acknowledge: done,
-		close: done,
-		remove: done,
+		earlier,
+		declare: async (intent) => {
+			if (intent === last) return;
+			await kept?.declare(number, intent);
+			last = intent;
+		},
 	};
 }
-
-function hashOf(key: EmailKey): AddressHash {
-	return createHash('sha256').update(key).digest().toString('base64url', 0, 8);
-}
-
-async function* none(): AsyncGenerator<never, void, undefined> {}
 
 type RowOutcome =
 	| { kind: 'created' | 'updated' | 'unchanged' }
@@ -295,152 +237,138 @@ interface RowParts {
 	pages: SubscriberPages;
 	pace: Pace;
 	spec: ImportSpec;
-	isLast?: true;
-}
-
-type Intent = 'create' | 'update';
-
-interface RowIntents {
-	readonly earlier: Intent | null;
-	declare(intent: Intent): Promise<void>;
 }
 
 const unknownCode = 'unknown';
-
-/** Keeps the words of a refusal; looks up a row without an answer. Throws errors that concern more rows. */
-async function settleRow(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
-	const found = isEmailAddress(row.email) ? await parts.pages.find(row.email) : null;
-	if (found === null) return create(parts, row, intents);
-	if (intents.earlier !== 'create') return meet(parts, row, found, intents);
-	// An earlier run was killed before the answer to this creation. Assumption: no other client created the address.
-	if (parts.spec.on_conflict !== 'update') return { kind: 'created' };
-	const outcome = await meet(parts, row, found, intents);
-	return 'code' in outcome ? outcome : { kind: 'created' };
-}
-
-async function create(parts: RowParts, row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
-	const { subscribers, pages, pace } = parts;
-	await intents.declare('create');
-	try {
-		await pace.write((call) => subscribers.create(creationOf(row), call));
-		return { kind: 'created' };
-	} catch (error) {
-		if (!(error instanceof ApiError)) throw error;
-		if (isOpen(error)) return createAgain(parts, row, error);
-		if (!isRefusal(error)) throw error;
-		const mayBeTaken = parts.isLast !== true && speaksOfAddress(error) && isEmailAddress(row.email);
-		const taken = mayBeTaken ? await pages.search(row.email) : null;
-		if (taken === null) return rejectedBy(error);
-		return meet(parts, row, { known: taken, isFresh: true }, intents);
-	}
-}
-
-/** A row that changes nothing still deactivates its subscriber if it says that the person left. Returns whether it did. */
-async function deactivate(
-	{ subscribers, pages, pace }: RowParts,
-	{ email, hasReason, isActive }: ForeignRow,
-): Promise<boolean> {
-	if (!hasReason && isActive !== false) return false;
-	const found = await pages.search(email);
-	if (!found?.is_active) return false;
-	await pace.write((call) => subscribers.patch(found.id, { is_active: false }, call));
-	return true;
-}
-
 const maxBusyAnswers = 12;
 
-/** The address did not exist before this call, so if it exists now, this call created it. */
-async function createAgain(parts: RowParts, row: ForeignRow, first: ApiError): Promise<RowOutcome> {
-	const { subscribers, pages, pace } = parts;
-	let error: ApiError | null = first;
-	for (let tries = 1; error !== null; tries += 1) {
-		const known = await askAgain(() => pages.search(row.email));
-		if (known === 'unknown') return unknown(error);
-		if (known !== null) break;
-		if (isBusy(error)) {
-			if (tries === maxBusyAnswers) throw error;
-		} else if (isRefusal(error) || !error.unanswered) return rejectedBy(error);
-		else if (tries > 1) return unknown(error);
-		error = await failureOf(() => pace.write((call) => subscribers.create(creationOf(row), call)));
-	}
-	return { kind: 'created' };
-}
+class RowWriter {
+	readonly #parts: RowParts;
 
-/** Null if the service did the write. Throws errors that concern more than this row. */
-async function failureOf(write: () => Promise<unknown>): Promise<ApiError | null> {
-	try {
-		await write();
-		return null;
-	} catch (error) {
-		if (error instanceof ApiError && (isOpen(error) || isRefusal(error))) return error;
-		throw error;
+	constructor(parts: RowParts) {
+		this.#parts = parts;
 	}
-}
 
-async function meet(
-	parts: RowParts,
-	row: ForeignRow,
-	found: { known: Known; isFresh: boolean },
-	intents: RowIntents,
-): Promise<RowOutcome> {
-	const { on_conflict, reactivate } = parts.spec;
-	if (on_conflict === 'skip')
-		return { kind: row.hasReason && (await deactivate(parts, row)) ? 'updated' : 'unchanged' };
-	if (on_conflict === 'error') {
-		if (row.hasReason) await deactivate(parts, row);
-		const error = 'email: Subscriber with this email already exists in this list.';
-		return { kind: 'rejected', code: 'unique', error };
+	prepare(rows: number): Promise<void> {
+		return this.#parts.pages.prepare(rows);
 	}
-	// An earlier run may have made the change but got no answer.
-	const asItIs: RowOutcome = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
-	if (patchOf(row, found.known, reactivate) === null) return asItIs;
-	// PATCH replaces all of meta, so merge the row into the current meta, not into that of the page.
-	const known = found.isFresh || row.meta.size === 0 ? found.known : await fresh(parts, found.known.id);
-	if (known === null) return create(parts, row, intents);
-	const patch = patchOf(row, known, reactivate);
-	if (patch === null) return asItIs;
-	if (intents.earlier === null) await intents.declare('update');
-	return update(parts, row, { id: known.id, patch, intents });
-}
 
-async function update(
-	parts: RowParts,
-	row: ForeignRow,
-	{ id, patch, intents }: { id: number; patch: Partial<SubscriberInput>; intents: RowIntents },
-): Promise<RowOutcome> {
-	try {
-		await repeated(() => parts.pace.write((call) => parts.subscribers.patch(id, patch, call)));
-		return { kind: 'updated' };
-	} catch (error) {
-		if (!(error instanceof ApiError)) throw error;
+	/** Keeps the words of a refusal; looks up a row without an answer. Throws errors that concern more rows. */
+	async settle(row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
+		const { pages, spec } = this.#parts;
+		const found = isEmailAddress(row.email) ? await pages.find(row.email) : null;
+		if (found === null) return this.#create(row, intents);
+		if (intents.earlier !== 'create') return this.#meet(row, found, intents);
+		// An earlier run was killed before the answer to this creation. Assumption: no other client created the address.
+		if (spec.on_conflict !== 'update') return { kind: 'created' };
+		const outcome = await this.#meet(row, found, intents);
+		return 'code' in outcome ? outcome : { kind: 'created' };
+	}
+
+	/** A row that changes nothing still deactivates its subscriber if it says that the person left. Returns whether it did. */
+	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
+		if (!hasReason && isActive !== false) return false;
+		const { subscribers, pages, pace } = this.#parts;
+		const found = await pages.search(email);
+		if (!found?.is_active) return false;
+		await pace.write((call) => subscribers.patch(found.id, { is_active: false }, call));
+		return true;
+	}
+
+	async #create(row: ForeignRow, intents: RowIntents, mayExist = true): Promise<RowOutcome> {
+		const { subscribers, pages } = this.#parts;
+		const { email } = row;
+		await intents.declare('create');
+		const end = await this.#write(
+			(call) => subscribers.create(creationOf(row), call),
+			// The address did not exist before this call, so if it exists now, this call created it.
+			async () => (await pages.search(email)) !== null,
+		);
+		if (!(end instanceof ApiError)) return end ?? { kind: 'created' };
+		if (!isRefusal(end)) throw end;
+		const mayBeTaken = mayExist && speaksOfAddress(end) && isEmailAddress(email);
+		const taken = mayBeTaken ? await pages.search(email) : null;
+		if (taken === null) return rejectedBy(end);
+		return this.#meet(row, { known: taken, isFresh: true }, intents);
+	}
+
+	async #meet(
+		row: ForeignRow,
+		found: { known: Known; isFresh: boolean },
+		intents: RowIntents,
+	): Promise<RowOutcome> {
+		const { subscribers, spec } = this.#parts;
+		const { on_conflict, reactivate } = spec;
+		if (on_conflict === 'skip')
+			return { kind: row.hasReason && (await this.deactivate(row)) ? 'updated' : 'unchanged' };
+		if (on_conflict === 'error') {
+			if (row.hasReason) await this.deactivate(row);
+			const error = 'email: Subscriber with this email already exists in this list.';
+			return { kind: 'rejected', code: 'unique', error };
+		}
+		// An earlier run may have made the change but got no answer.
+		const asItIs: RowOutcome = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
+		if (patchOf(row, found.known, reactivate) === null) return asItIs;
+		// PATCH replaces all of meta, so merge the row into the current meta, not into that of the page.
+		const known = found.isFresh || row.meta.size === 0 ? found.known : await this.#fresh(found.known.id);
+		if (known === null) return this.#create(row, intents);
+		const patch = patchOf(row, known, reactivate);
+		if (patch === null) return asItIs;
+		if (intents.earlier === null) await intents.declare('update');
+		const end = await this.#write(
+			(call) => subscribers.patch(known.id, patch, call),
+			async () => {
+				const after = await this.#fresh(known.id);
+				return after !== null && patchOf(row, after, reactivate) === null;
+			},
+		);
+		if (!(end instanceof ApiError)) return end ?? { kind: 'updated' };
 		// If the list was deleted, the creation fails with that error.
-		if (error.code === 'not_found') return create({ ...parts, isLast: true }, row, intents);
-		if (isRefusal(error)) return rejectedBy(error);
-		if (!isOpen(error) || isBusy(error)) throw error;
-		const after = await askAgain(() => fresh(parts, id));
-		if (after === 'unknown') return unknown(error);
-		if (after !== null && patchOf(row, after, parts.spec.reactivate) === null) return { kind: 'updated' };
-		return error.unanswered ? unknown(error) : rejectedBy(error);
+		if (end.code === 'not_found') return this.#create(row, intents, false);
+		if (!isRefusal(end)) throw end;
+		return rejectedBy(end);
 	}
-}
 
-async function repeated(write: () => Promise<unknown>): Promise<void> {
-	for (let tries = 1; ; tries += 1) {
+	/**
+	 * Null if the service did the write. An outcome if the answer is still missing after a repetition. The error of an
+	 * answer otherwise. Throws if the service stays busy.
+	 */
+	async #write(
+		write: (call: Call) => Promise<unknown>,
+		hasHappened: () => Promise<boolean>,
+	): Promise<ApiError | RowOutcome | null> {
+		for (let tries = 1; ; tries += 1) {
+			const error = await failureOf(this.#parts.pace.write(write));
+			if (error === null) return null;
+			// A refusal of a repetition may be due to the first attempt.
+			if (!isOpen(error) && (tries === 1 || !isRefusal(error))) return error;
+			const happened = await askAgain(hasHappened);
+			if (happened === true) return null;
+			if (happened === 'unknown') return unknown(error);
+			if (isBusy(error) && tries < maxBusyAnswers) continue;
+			if (isBusy(error)) throw error;
+			if (!error.unanswered) return rejectedBy(error);
+			if (tries > 1) return unknown(error);
+		}
+	}
+
+	async #fresh(id: number): Promise<Known | null> {
+		const { subscribers, pace } = this.#parts;
 		try {
-			await write();
-			return;
+			return await pace.read((call) => subscribers.get(id, call));
 		} catch (error) {
-			if (!(error instanceof ApiError && isOpen(error))) throw error;
-			if (!(isBusy(error) ? tries < maxBusyAnswers : error.unanswered && tries === 1)) throw error;
+			if (error instanceof ApiError && error.code === 'not_found') return null;
+			throw error;
 		}
 	}
 }
 
-async function fresh({ subscribers, pace }: RowParts, id: number): Promise<Known | null> {
+async function failureOf(write: Promise<unknown>): Promise<ApiError | null> {
 	try {
-		return await pace.read((call) => subscribers.get(id, call));
+		await write;
+		return null;
 	} catch (error) {
-		if (error instanceof ApiError && error.code === 'not_found') return null;
+		if (error instanceof ApiError) return error;
 		throw error;
 	}
 }

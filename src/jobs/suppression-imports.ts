@@ -2,7 +2,7 @@
 import { emailKey } from '../api/address.js';
 import { AddressSet } from '../api/address-set.js';
 import type { Ack, ImportBatch, ImportCounts, Imports, Reject, Session } from '../api/capabilities.js';
-import { addImportCounts } from '../api/counts.js';
+import { addImportCounts, noImportCounts } from '../api/counts.js';
 import { type SuppressionAck, type SuppressionRow, suppressionRowFields } from '../api/suppressions.js';
 import { duplicateCode } from '../tables/finding.js';
 import { toSuppressionRow } from '../tables/suppression-columns.js';
@@ -13,7 +13,7 @@ export class SuppressionBatches implements Imports {
 	readonly #take: TakeSuppressions;
 	readonly #missing: Pick<SuppressionRow, 'reason' | 'expires_at'>;
 	readonly #seen = new AddressSet();
-	#counts: ImportCounts = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
+	#counts: ImportCounts = noImportCounts;
 
 	constructor(take: TakeSuppressions, missing: Pick<SuppressionRow, 'reason' | 'expires_at'>) {
 		this.#take = take;

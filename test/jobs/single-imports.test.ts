@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ImportSpec } from '../../src/api/capabilities.js';
 import { ApiError } from '../../src/api/errors.js';
-import { createSingleImports } from '../../src/jobs/single-imports.js';
+import { SingleImports } from '../../src/jobs/single-imports.js';
 import { type Deployment, type DeploymentOptions, startDeployment } from '../support/deployment.js';
 import { refuses } from '../support/refuses.js';
 
@@ -21,7 +21,7 @@ async function importRows(
 	const { size = 64, concurrency = 8, pauses = [], ...given } = more;
 	const spec = { list_id: deployment.listId, on_conflict: 'update', reactivate: false, ...given } as const;
 	const sleep = async (ms: number) => void pauses.push(ms);
-	const imports = createSingleImports(deployment.api, { concurrency, sleep, keep: null });
+	const imports = new SingleImports(deployment.api, { concurrency, sleep, keep: null });
 	const { id } = await imports.open('k', spec);
 	const rejects: string[] = [];
 	for (let first = 0; first < rows.length; first += size) {
@@ -30,7 +30,7 @@ async function importRows(
 		const ack = await imports.put(id, { first, columns: names, cells });
 		rejects.push(...ack.rejects.map(({ row, code, error }) => `${row} ${code} ${error}`));
 	}
-	return { counts: await imports.finish(id), rejects, reasonsLeftOut: imports.reasonsLeftOut };
+	return { counts: await imports.finish(), rejects, reasonsLeftOut: imports.reasonsLeftOut };
 }
 
 const counts = (more: Record<string, number>) => ({
@@ -305,18 +305,18 @@ describe('an import session', () => {
 
 	it('repeats the answer to a batch, and rejects a gap', async () => {
 		await start();
-		const imports = createSingleImports(deployment.api, { concurrency: 2, keep: null });
+		const imports = new SingleImports(deployment.api, { concurrency: 2, keep: null });
 		const { id } = await imports.open('k', spec());
 		const ack = await imports.put(id, batch(0, 'a@example.com', 'b@example.com'));
 		expect(await imports.put(id, batch(0, 'a@example.com', 'b@example.com'))).toEqual(ack);
 		await refuses(imports.put(id, batch(3, 'c@example.com')), 'conflict');
 		expect(await imports.open('k', spec())).toEqual({ id, position: 2, counts: counts({ created: 2 }) });
-		expect(await imports.finish(id)).toEqual(counts({ created: 2 }));
+		expect(await imports.finish()).toEqual(counts({ created: 2 }));
 	});
 
 	it('ends with not_found if its list is missing, and keeps acknowledged rows', async () => {
 		await start();
-		const imports = createSingleImports(deployment.api, { concurrency: 2, keep: null });
+		const imports = new SingleImports(deployment.api, { concurrency: 2, keep: null });
 		await refuses(imports.open('x', { ...spec(), list_id: 99 }), 'not_found');
 		const { id } = await imports.open('k', spec());
 		await imports.put(id, batch(0, 'a@example.com'));

@@ -6,7 +6,7 @@ import type { ImportSpec } from '../../../src/api/capabilities.js';
 import { systemClock } from '../../../src/api/datetime.js';
 import { ApiError } from '../../../src/api/errors.js';
 import { type KeptWhere, keepImports } from '../../../src/cli/connect/imports.js';
-import { createSingleImports } from '../../../src/jobs/single-imports.js';
+import { SingleImports } from '../../../src/jobs/single-imports.js';
 import { type Deployment, type DeploymentOptions, startDeployment } from '../../support/deployment.js';
 import { keptImports } from '../../support/kept-rows.js';
 
@@ -28,14 +28,14 @@ function run(
 ) {
 	const { concurrency = 1, earlier = 'resume', on = 'update' } = more;
 	const where = { folder, deployment: 'https://news.example.com', clock: systemClock };
-	const imports = createSingleImports(deployment.api, {
+	const imports = new SingleImports(deployment.api, {
 		concurrency,
 		keep: keepImports({ ...where, earlier }),
 		sleep: async () => {},
 	});
 	const spec = { list_id: deployment.listId, on_conflict: on, reactivate: false };
 	return {
-		...imports,
+		close: () => imports.close(),
 		begin: () => imports.open('k', spec),
 		put: (first: number, ...rows: (readonly [string, (string | null)?])[]) =>
 			imports.put('k', {
@@ -43,7 +43,7 @@ function run(
 				columns: ['email', 'name'],
 				cells: rows.flatMap(([email, name]) => [email, name ?? null]),
 			}),
-		end: () => imports.finish('k'),
+		end: () => imports.finish(),
 		leftOut: () => imports.reasonsLeftOut,
 	};
 }

@@ -62,7 +62,7 @@ export async function putTable(
 			const how = { ...(await rowsOf(cx, job, foreign)), imports, batchRows, key };
 			const result = await runShown(cx, how, {
 				...{ write: rejects.write.bind(rejects), rows: identity.rows, goOn },
-				...(foreign !== null && { onPause: foreign.onPause }),
+				...(foreign !== null && { onPause: (listener) => foreign.onPause(listener) }),
 			});
 			if (result.isComplete) await mark?.remove();
 			await sayReasons(cx, result, foreign);
@@ -98,13 +98,13 @@ async function placeOf(
 		const paced = pacedImports(imports, rate, cx.signal);
 		return { imports: paced, foreign: null, batchRows: batchRowsAt(rate, batchSize) };
 	}
-	const { createSingleImports } = await import('../../../../jobs/single-imports.js');
+	const { SingleImports } = await import('../../../../jobs/single-imports.js');
 	const { keepImports } = await import('../../../connect/imports.js');
 	const { target } = await cx.connection();
 	const deployment = target.kind === 'remote' ? target.baseUrl : target.url;
 	const kept = { folder: cx.paths.jobs, deployment, clock: cx.clock };
 	const isRepeatable = !isOnce || options.job !== undefined;
-	const foreign = createSingleImports(api, {
+	const foreign = new SingleImports(api, {
 		concurrency,
 		...(rate !== null && { rowsPerSecond: rate }),
 		keep: isRepeatable ? keepImports({ ...kept, earlier: options.resume ? 'resume' : 'forget' }) : null,
@@ -205,10 +205,10 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 	const { api, local } = await cx.connection();
 	const { ext, service } = await api.capabilities();
 	const read = readOnly(api, maxQuestions);
-	const { createSingleImports } = await import('../../../../jobs/single-imports.js');
+	const { SingleImports } = await import('../../../../jobs/single-imports.js');
 	const { concurrency, batchSize } = options;
 	const foreign =
-		local === null ? createSingleImports(read, { concurrency, keep: null, signal: cx.signal }) : null;
+		local === null ? new SingleImports(read, { concurrency, keep: null, signal: cx.signal }) : null;
 	const imports = foreign ?? ext.imports;
 	if (imports === undefined) throw new Error('the engine has imports');
 	if (foreign === null) await createFields(cx, mapping);
