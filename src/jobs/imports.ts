@@ -4,7 +4,7 @@
  */
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts, noImportCounts } from '../api/counts.js';
-import { ApiError, StoreError } from '../api/errors.js';
+import { ApiError } from '../api/errors.js';
 import { newTexts, type RowTexts, TextReader, TextWriter } from '../api/row-texts.js';
 import { duplicateCode, type RejectedRow, type TableRow } from '../tables/finding.js';
 import type { Mapping } from '../tables/map-columns.js';
@@ -55,33 +55,23 @@ export async function runImport(job: ImportJob): Promise<ImportResult> {
 	const run = new ImportRun(job, session);
 	const resumedAt = session.position;
 	if (resumedAt > 0) job.onResumed?.({ ...run.totals });
-	const end = await run.work().catch(async (error: unknown) => {
-		// An unreachable database cannot say how many rows it has stored.
-		if (error instanceof StoreError && error.code !== 'unreachable') await run.countStored();
-		throw error;
-	});
-	if (end !== 'end') return { outcome: end, isComplete: false, totals: run.totals, resumedAt };
+	const outcome = await run.work();
+	if (outcome !== 'done') return { outcome, isComplete: false, totals: run.totals, resumedAt };
 	const totals = await run.finish();
-	const outcome = hasTooManyErrors(job.maxErrors, totals, 'end') ? 'too_many_errors' : 'done';
-	return { outcome, isComplete: true, totals, resumedAt };
+	const isOver = hasTooManyErrors(job.maxErrors, totals, 'end');
+	return { outcome: isOver ? 'too_many_errors' : outcome, isComplete: true, totals, resumedAt };
 }
 
 const maxRowsInFlight = 125_000;
 const maxSizeInFlight = 12 * 1024 * 1024;
 
-interface Answered {
-	batch: Batch;
-	rejects: readonly Reject[];
-	put: ImportCounts | null;
-}
+type Answer = Pick<Ack<ImportCounts>, 'counts' | 'rejects'>;
 
 interface InFlight {
 	batch: Batch;
-	answer: Promise<Answered>;
+	answer: Promise<Answer>;
 	isAnswered: boolean;
 }
-
-type ReadingEnd = 'end' | 'too_many_errors' | 'interrupted';
 
 class ImportRun {
 	totals: ImportTotals;
@@ -100,12 +90,12 @@ class ImportRun {
 		this.#earlier = new EarlierAnswers((first) => this.#askAgain(first), position);
 	}
 
-	async work(): Promise<ReadingEnd> {
+	async work(): Promise<ImportResult['outcome']> {
 		const { signal } = this.#job;
 		try {
-			const end = await this.#readAll();
+			const outcome = await this.#readAll();
 			await this.#land('all');
-			return end;
+			return outcome;
 		} catch (error) {
 			const isStopped = signal?.aborted === true && error === signal.reason;
 			if (isStopped) await this.#land('all');
@@ -115,20 +105,17 @@ class ImportRun {
 		}
 	}
 
-	async #readAll(): Promise<ReadingEnd> {
+	async #readAll(): Promise<ImportResult['outcome']> {
+		const { signal, maxErrors } = this.#job;
 		for await (const batch of this.#batches()) {
-			if (this.#job.signal?.aborted) return 'interrupted';
-			if (this.#isNew(batch) && hasTooManyErrors(this.#job.maxErrors, this.totals, 'midway'))
-				return 'too_many_errors';
+			if (signal?.aborted) return 'interrupted';
+			// The limit waits for the first new rows, so that totals include all earlier rows.
+			const isNew = batch.first + batch.count > this.#resumedAt;
+			if (isNew && hasTooManyErrors(maxErrors, this.totals, 'midway')) return 'too_many_errors';
 			this.#takeOff(batch);
 			await this.#land(this.#mayWait(batch) ? 'answered' : 'all');
 		}
-		return 'end';
-	}
-
-	/** True if the batch has new rows. The limit of errors waits for these, so that totals include all earlier rows. */
-	#isNew({ first, count }: Batch): boolean {
-		return first + count > this.#resumedAt;
+		return 'done';
 	}
 
 	async *#batches(): AsyncGenerator<Batch, void, undefined> {
@@ -155,7 +142,7 @@ class ImportRun {
 	}
 
 	#takeOff(batch: Batch): void {
-		const flying: InFlight = { batch, answer: this.#begin(batch), isAnswered: false };
+		const flying: InFlight = { batch, answer: this.#answer(batch), isAnswered: false };
 		const onEnd = () => {
 			flying.isAnswered = true;
 		};
@@ -167,7 +154,7 @@ class ImportRun {
 	async #land(which: 'all' | 'answered'): Promise<void> {
 		for (let oldest = this.#flight[0]; oldest !== undefined; oldest = this.#flight[0]) {
 			if (which === 'answered' && !oldest.isAnswered && !this.#isFull()) return;
-			await this.#settle(await oldest.answer);
+			await this.#settle(oldest.batch, await oldest.answer);
 			this.#flight.shift();
 		}
 	}
@@ -176,16 +163,6 @@ class ImportRun {
 		const rows = this.#flight.reduce((sum, { batch }) => sum + batch.count, 0);
 		const size = this.#flight.reduce((sum, { batch }) => sum + batch.size, 0);
 		return rows > maxRowsInFlight || size > maxSizeInFlight;
-	}
-
-	/** The database may have committed part of a batch before the failure. */
-	async countStored(): Promise<void> {
-		const { imports, key, spec } = this.#job;
-		const session = await imports.open(key, spec).catch(() => null);
-		if (session?.id !== this.#id || session.counts === undefined) return;
-		const all = addImportCounts(session.counts, this.#local);
-		this.totals = { read: sum(all), ...all };
-		this.#job.onProgress?.({ ...this.totals });
 	}
 
 	async finish(): Promise<ImportTotals> {
@@ -201,40 +178,25 @@ class ImportRun {
 		return totals;
 	}
 
-	#begin(batch: Batch): Promise<Answered> {
-		if (this.#resumedAt > 0 && batch.first + batch.count <= this.#resumedAt) return this.#passOver(batch);
-		return batch.first < this.#resumedAt ? this.#goOn(batch) : this.#putNew(batch, 0);
+	/** An earlier run that sent these rows may have ended before it stored the rejected ones, so ask for them again. */
+	async #answer(batch: Batch): Promise<Answer> {
+		const { first, count } = batch;
+		const skipped = Math.min(count, Math.max(0, this.#resumedAt - first));
+		const isUnsure = skipped > 0 && first + count > this.#resumedAt - 2 * maxRowsInFlight;
+		const earlier = isUnsure ? await this.#earlier.rejectsOf(first, first + skipped) : [];
+		if (skipped === count) return { counts: noImportCounts, rejects: earlier };
+		const { counts, rejects } = await this.#put(batch, skipped);
+		return { counts, rejects: [...earlier, ...rejects] };
 	}
 
-	async #settle({ batch, rejects, put }: Answered): Promise<void> {
+	async #settle(batch: Batch, { counts, rejects }: Answer): Promise<void> {
 		if (batch.rejects.length + rejects.length > 0) await this.#job.onReject?.(refusedRows(batch, rejects));
 		batch.settle();
 		const local = countsOf(batch.rejects);
 		this.#local = addImportCounts(this.#local, local);
-		const all = addImportCounts(addImportCounts(this.totals, local), put ?? noImportCounts);
+		const all = addImportCounts(addImportCounts(this.totals, local), counts);
 		this.totals = { read: sum(all), ...all };
-		if (put === null) return;
 		this.#job.onProgress?.({ ...this.totals });
-	}
-
-	async #putNew(batch: Batch, skipped: number): Promise<Answered> {
-		const { counts, rejects } = batch.count === 0 ? nothingPut : await this.#put(batch, skipped);
-		return { batch, rejects, put: counts };
-	}
-
-	/** An earlier run sent rows from the start of this batch, but did not learn which were rejected. */
-	async #goOn(batch: Batch): Promise<Answered> {
-		const earlier = await this.#earlier.rejectsOf(batch.first, this.#resumedAt);
-		const { rejects, put } = await this.#putNew(batch, this.#resumedAt - batch.first);
-		return { batch, rejects: [...earlier, ...rejects], put };
-	}
-
-	/** An earlier run sent these rows, but may have ended before it stored the rejected ones. */
-	async #passOver(batch: Batch): Promise<Answered> {
-		const end = batch.first + batch.count;
-		const isUnsure = end > this.#resumedAt - 2 * maxRowsInFlight;
-		const rejects = isUnsure && batch.count > 0 ? await this.#earlier.rejectsOf(batch.first, end) : [];
-		return { batch, rejects, put: null };
 	}
 
 	/** An empty batch gets the answer to the batch that began at the same row. */
@@ -271,11 +233,6 @@ function countsOf(rejects: readonly RejectedRow[]): ImportCounts {
 	const duplicate = rejects.filter(({ code }) => code === duplicateCode).length;
 	return { ...noImportCounts, duplicate, rejected: rejects.length - duplicate };
 }
-
-const nothingPut: Pick<Ack<ImportCounts>, 'counts' | 'rejects'> = {
-	counts: noImportCounts,
-	rejects: [],
-};
 
 /** Yields the rows one by one, because a batch may have only rejected rows. */
 function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
