@@ -11,7 +11,7 @@ import { secretsOf } from '../../api/quote.js';
 import { isLoopback } from '../../api/schema/url.js';
 import { TransportFailure, toApiError } from './errors.js';
 import { documented, extensions } from './operations.js';
-import { commonHeaders, type Endpoint, exchange, requestPath, type Success } from './request.js';
+import { commonHeaders, type Endpoint, exchange, type Success, sendRequest } from './request.js';
 import { createTransport } from './transport.js';
 
 export interface ClientOptions {
@@ -93,13 +93,10 @@ const unknownService: Capabilities = { service: 'unknown', idempotentSend: false
 
 /** Rethrows errors that a proxy may send: if mailctl's server passed for another service, mails could be sent twice. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
-	const target = { method: 'GET', path: endpoint.prefix + openPaths.root, isRepeatable: true } as const;
+	const call = signal === undefined ? {} : { signal };
+	const root = { method: 'GET', path: openPaths.root, isRepeatable: true, call } as const;
 	try {
-		const call = signal === undefined ? {} : { signal };
-		return capabilitiesIn(
-			await requestPath({ ...endpoint, token: null }, target, { call }),
-			extensions(endpoint),
-		);
+		return capabilitiesIn(await sendRequest({ ...endpoint, token: null }, root), extensions(endpoint));
 	} catch (error) {
 		if (!(error instanceof ApiError)) throw error;
 		const status = error.http?.status ?? 500;

@@ -7,19 +7,13 @@ import type { Capabilities, Extensions } from '../../api/capabilities.js';
 import { ApiError, NoSenders } from '../../api/errors.js';
 import { type TupleKeys, tupleKeys } from '../../api/exports.js';
 import { isRecord, readJson } from '../../api/json.js';
-import {
-	argumentNames,
-	type Operation,
-	type OperationName,
-	operations,
-	placeholdersOf,
-} from '../../api/operations.js';
+import { argumentNames, type Operation, type OperationName, operations } from '../../api/operations.js';
 import { quote } from '../../api/quote.js';
 import { SendResult, type TestResult, webhookDefaults } from '../../api/records.js';
 import type { Shape } from '../../api/schema/record.js';
 import { headerNames } from '../wire.js';
 import { pageText } from './errors.js';
-import { type Endpoint, type OperationRequest, requestOperation, type Success } from './request.js';
+import { type Endpoint, type Request, type Success, sendRequest } from './request.js';
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 type Values = Readonly<Record<string, unknown>>;
@@ -91,7 +85,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 		const request = requestOf(name, operation, args);
 		// Retries would send more test deliveries (api-decisions 33).
 		const asked = name === 'webhooks.test' ? { ...endpoint, retries: 0 } : endpoint;
-		const success = await requestOperation(asked, request);
+		const success = await sendRequest(asked, request);
 		if (name === 'webhooks.test') return testResult(success);
 		if (name === 'ext.exports.slice' || name === 'ext.tuples.slice')
 			await announceNext(success, request.call);
@@ -103,8 +97,8 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 	};
 }
 
-function requestOf(name: OperationName, operation: Operation, args: readonly unknown[]): OperationRequest {
-	const { path, query = {}, body, options = {}, isKeyed } = operation;
+function requestOf(name: OperationName, operation: Operation, args: readonly unknown[]): Request {
+	const { method, query = {}, body, options = {}, isKeyed } = operation;
 	const names = argumentNames(operation);
 	const call = args[names.length] as Call | undefined; // follows the arguments
 	const values: Record<string, unknown> = {};
@@ -119,31 +113,32 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 		const value = (call as Values | undefined)?.[option];
 		if (value !== undefined) values[key] = value;
 	}
-	const parts: Record<string, string | number> = {};
-	for (const part of placeholdersOf(path)) {
+	const path = operation.path.replace(/\{(\w+)\}/g, (_, part: string) => {
+		let value = values[part];
 		// The path of a batch contains the number of its first row.
 		if (!(part in values) && isRecord(content)) {
-			values[part] = content[part];
+			value = content[part];
 			content = without(content, part);
 		}
-		parts[part] = values[part] as string | number;
 		delete values[part];
-	}
+		return encodeURIComponent(String(value ?? ''));
+	});
 	const isInBody = (key: string) => body !== undefined && !(key in query);
 	const own = Object.entries(values).filter(([key, value]) => isInBody(key) && value !== undefined);
 	if (own.length > 0) content = { ...(isRecord(content) && content), ...Object.fromEntries(own) };
 	const asked = Object.entries(values).filter(([key]) => !isInBody(key));
 	const key = isKeyed === true ? (call?.idempotencyKey ?? randomUUID()) : null;
+	const isIdempotent = !operation.isUnsafe && ['GET', 'PUT', 'DELETE'].includes(method);
 	return {
-		operation: name,
-		values: parts,
+		method,
+		path,
 		// A link to a page contains the whole query.
 		query: 'page' in query && typeof values['query'] === 'string' ? values['query'] : encodeQuery(asked),
 		...(body !== undefined && { body: encode(name, content) }),
-		...(key !== null && { headers: { [headerNames.idempotencyKey]: key } }),
+		...(key !== null && { headers: { [headerNames.idempotencyKey]: key }, isKeyed: true }),
 		call,
 		// Adding a list continues after the rows that it has staged, so a retry stages none twice.
-		...((isKeyed || operation.isRepeatable || 'for_ms' in values) && { isRepeatable: true }),
+		isRepeatable: isIdempotent || isKeyed || operation.isRepeatable || 'for_ms' in values,
 	};
 }
 
@@ -214,8 +209,11 @@ async function send(
 ): Promise<unknown> {
 	const { service, idempotentSend } = await capabilities();
 	const key = call?.idempotencyKey ?? (idempotentSend ? randomUUID() : null);
-	const success = await requestOperation(endpoint, {
-		operation: 'send',
+	const { method, path } = operations.send;
+	const success = await sendRequest(endpoint, {
+		method,
+		path,
+		isKeyed: true,
 		body: encodeSend(request, { isOurs: service === 'mailctl' }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key } }),
 		call,

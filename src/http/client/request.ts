@@ -2,7 +2,7 @@ import type { Call } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep, type Wait } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
 import type { ApiError } from '../../api/errors.js';
-import { type Method, type Operation, type OperationName, operations } from '../../api/operations.js';
+import type { Method } from '../../api/operations.js';
 import { quote, secretsOf } from '../../api/quote.js';
 import { headerNames } from '../wire.js';
 import { errorOf, isPermanent, type Requested, TransportFailure, toApiError } from './errors.js';
@@ -22,17 +22,16 @@ export interface Endpoint {
 	clock: Clock;
 }
 
-interface RequestContent {
+export interface Request {
+	method: Method;
+	path: string;
 	query?: string;
 	body?: unknown;
 	headers?: Readonly<Record<string, string>>;
 	call?: Call | undefined;
-}
-
-export interface OperationRequest extends RequestContent {
-	operation: OperationName;
-	values?: Readonly<Record<string, string | number>>;
-	isRepeatable?: boolean;
+	/** A repetition of the request changes nothing. */
+	isRepeatable: boolean;
+	isKeyed?: boolean;
 }
 
 export interface Success {
@@ -40,132 +39,89 @@ export interface Success {
 	requested: Requested;
 }
 
-interface Target {
-	method: Method;
-	path: string;
-	isRepeatable: boolean;
-	isKeyed?: boolean;
-}
+const maxPatienceMs = 60_000;
+const pauses = { first: 250, longest: 8_000 };
 
-export async function requestOperation(endpoint: Endpoint, request: OperationRequest): Promise<Success> {
-	const { values = {} } = request;
-	const operation: Operation = operations[request.operation];
-	const { method, isUnsafe, isKeyed = false } = operation;
-	const path = operation.path.replace(/\{(\w+)\}/g, (_, name) =>
-		encodeURIComponent(String(values[name] ?? '')),
-	);
-	const isIdempotent = isUnsafe !== true && (method === 'GET' || method === 'PUT' || method === 'DELETE');
-	const isRepeatable = request.isRepeatable ?? isIdempotent;
-	return requestPath(endpoint, { method, path: endpoint.prefix + path, isRepeatable, isKeyed }, request);
-}
-
-export async function requestPath(
-	endpoint: Endpoint,
-	target: Target,
-	content: RequestContent,
-): Promise<Success> {
+export async function sendRequest(endpoint: Endpoint, request: Request): Promise<Success> {
 	const wait = endpoint.onWait?.();
 	try {
-		return await repeated({ ...endpoint, wait }, target, content);
+		return await repeated(endpoint, request, wait);
 	} finally {
 		wait?.end();
 	}
 }
 
-async function repeated(
-	endpoint: Endpoint & { wait: Wait | undefined },
-	target: Target,
-	content: RequestContent,
-): Promise<Success> {
-	const { method, path, isRepeatable, isKeyed = false } = target;
-	const requested: Requested = { method, path, secrets: secretsOf(endpoint.token, content.body) };
+async function repeated(endpoint: Endpoint, request: Request, wait: Wait | undefined): Promise<Success> {
+	const { method, isRepeatable, isKeyed, call } = request;
+	const { token, prefix, retries, random, trace } = endpoint;
+	const requested = { method, path: prefix + request.path, secrets: secretsOf(token, request.body) };
 	let waitedMs = 0;
 	let wasUnclear = false;
 	for (let tries = 1; ; tries++) {
-		const tried = await attempt(endpoint, content, requested);
-		if ('answer' in tried) return { answer: tried.answer, requested };
-		const { status, retryAfterMs } = tried;
+		const tried: { answer: Answer } | Failed = await attempt(endpoint, request, requested);
+		const { answer } = tried;
+		if (!('verdict' in tried)) return { answer: tried.answer, requested };
 		// An earlier attempt has deleted the record, but the answer to it was lost.
-		if (wasUnclear && method === 'DELETE' && status === 404) return { answer: tried.refused, requested };
-		const { error, verdict }: Judged = wasUnclear ? afterUnclear(tried, isKeyed) : tried;
-		if (status !== null && verdict === 'unprocessed' && content.call?.onThrottled === 'throw') throw error;
+		if (answer?.status === 404 && wasUnclear && method === 'DELETE') return { answer, requested };
+		const { error, verdict }: Omit<Failed, 'answer'> = wasUnclear
+			? afterUnclear(tried, isKeyed === true)
+			: tried;
+		if (answer !== null && verdict === 'unprocessed' && call?.onThrottled === 'throw') throw error;
 		const mayRepeat = verdict === 'unprocessed' || (verdict === 'unclear' && isRepeatable);
 		const pause = backoff(pauses, tries);
 		// Add a random part, so that clients do not all retry at the same moment.
-		const wait = Math.round(Math.max(retryAfterMs ?? 0, (pause / 2) * (1 + endpoint.random())));
-		if (!mayRepeat || tries > endpoint.retries || waitedMs + wait > maxPatienceMs) throw error;
+		const ms = Math.round(Math.max(error.retryAfterMs ?? 0, (pause / 2) * (1 + random())));
+		if (!mayRepeat || tries > retries || waitedMs + ms > maxPatienceMs) throw error;
 		wasUnclear ||= verdict === 'unclear';
-		endpoint.trace?.(`* again in ${wait} ms`);
-		endpoint.wait?.again(tries, endpoint.retries);
-		await sleep(wait, content.call?.signal);
-		waitedMs += wait;
+		trace?.(`* again in ${ms} ms`);
+		wait?.again(tries, retries);
+		await sleep(ms, call?.signal);
+		waitedMs += ms;
 	}
 }
 
-const maxPatienceMs = 60_000;
-const pauses = { first: 250, longest: 8_000 };
-
-/** `unprocessed`: the service did nothing, or was not reached. `unclear`: it may have processed the request. */
-type Verdict = 'unprocessed' | 'unclear' | 'final';
-
-interface Judged {
+interface Failed {
+	answer: Answer | null;
 	error: ApiError;
-	verdict: Verdict;
+	/** `unprocessed`: the service did nothing, or was not reached. `unclear`: it may have processed the request. */
+	verdict: 'unprocessed' | 'unclear' | 'final';
 }
-
-interface Failed extends Judged {
-	retryAfterMs: number | null;
-}
-
-type Attempt =
-	| { answer: Answer }
-	| (Failed & { refused: Answer; status: number })
-	| (Failed & { status: null });
 
 /** The service may have processed an earlier attempt, whatever the last one returned. */
-function afterUnclear(tried: Exclude<Attempt, { answer: Answer }>, isKeyed: boolean): Judged {
+function afterUnclear({ answer, error, verdict }: Failed, isKeyed: boolean): Omit<Failed, 'answer'> {
 	// The earlier attempt still runs, so wait for its answer (api-decisions 29).
-	const verdict = isKeyed && tried.status === 409 ? 'unprocessed' : tried.verdict;
-	const isDefinite = tried.status !== null && verdict === 'final';
-	return { verdict, error: isDefinite ? tried.error : tried.error.with({ unanswered: true }) };
+	if (isKeyed && answer?.status === 409)
+		return { verdict: 'unprocessed', error: error.with({ unanswered: true }) };
+	const isDefinite = answer !== null && verdict === 'final';
+	return { verdict, error: isDefinite ? error : error.with({ unanswered: true }) };
 }
 
-async function attempt(endpoint: Endpoint, content: RequestContent, requested: Requested): Promise<Attempt> {
-	const { method, path, secrets } = requested;
-	const body = encodeBody(content.body);
+async function attempt(
+	endpoint: Endpoint,
+	request: Request,
+	{ method, path, secrets }: Requested,
+): Promise<{ answer: Answer } | Failed> {
+	const { query = '', call } = request;
+	const body = encodeBody(request.body);
+	const timeoutMs = endpoint.timeoutMs + uploadMs(body);
+	const headers = headersOf(endpoint, request);
 	try {
-		const answer = await exchange(
-			endpoint,
-			{
-				method,
-				path: path + (content.query ?? ''),
-				headers: headersOf(endpoint, content),
-				body,
-				timeoutMs: endpoint.timeoutMs + uploadMs(body),
-				signal: content.call?.signal,
-			},
-			secrets,
-		);
-		const { status, headers } = answer;
+		const outgoing = { method, path: path + query, headers, body, timeoutMs, signal: call?.signal };
+		const answer = await exchange(endpoint, outgoing, secrets);
+		const { status } = answer;
 		if (status >= 200 && status < 300) return { answer };
 		const nowMs = endpoint.clock.now() / microsPerMs;
-		const retryAfterMs = parseRetryAfter(headers[headerNames.retryAfter.toLowerCase()], nowMs);
-		const error = errorOf(answer, requested, retryAfterMs);
-		return {
-			refused: answer,
-			status,
-			error,
-			retryAfterMs,
-			verdict: verdictOf(status, retryAfterMs !== null),
-		};
+		const retryAfterMs = parseRetryAfter(answer.headers[headerNames.retryAfter.toLowerCase()], nowMs);
+		const error = errorOf(answer, { method, path, secrets }, retryAfterMs);
+		return { answer, error, verdict: verdictOf(status, retryAfterMs !== null) };
 	} catch (error) {
 		if (!(error instanceof TransportFailure)) throw error;
 		const verdict = isPermanent(error) ? 'final' : error.written ? 'unclear' : 'unprocessed';
-		return { status: null, error: toApiError(error), verdict, retryAfterMs: null };
+		return { answer: null, error: toApiError(error), verdict };
 	}
 }
 
-function verdictOf(status: number, hasRetryAfter: boolean): Verdict {
+function verdictOf(status: number, hasRetryAfter: boolean): Failed['verdict'] {
 	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
 	// A retry does not change 501 or 505.
 	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';
@@ -180,7 +136,7 @@ function encodeBody(body: unknown): string | Uint8Array | null {
 	return body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
-function headersOf({ token }: Endpoint, { body, headers }: RequestContent): Record<string, string> {
+function headersOf({ token }: Endpoint, { body, headers }: Request): Record<string, string> {
 	return {
 		...commonHeaders(token),
 		'User-Agent': `mailctl/${__VERSION__}`,
