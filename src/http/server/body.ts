@@ -5,8 +5,9 @@ import { type BodySize, maxBodyBytes } from '../../api/bodies.js';
 import { ApiError } from '../../api/errors.js';
 import { parseJsonBody } from '../../api/json.js';
 import type { HttpRequest, ReadBody } from '../wire.js';
+import type { SocketExchange } from './connection.js';
 import type { LazyAbortController } from './exchange.js';
-import type { Budget, Share } from './limits.js';
+import type { Budget, Slots } from './limits.js';
 
 export async function readJson(request: HttpRequest, size: BodySize): Promise<unknown> {
 	const maxBytes = maxBodyBytes[size];
@@ -64,74 +65,78 @@ function parseError(tail: string): ApiError {
 	return new ApiError('parse_error', `JSON parse error - ${tail}`);
 }
 
-export interface Upload {
-	read: ReadBody;
-	release(): void;
-}
-
-interface UploadOptions {
-	incoming: IncomingMessage;
+interface UploadMeans {
 	budget: Budget;
 	files: FileMemory;
-	abort: LazyAbortController;
-	peer: Share;
-	/** Called when reading starts: the client may wait for `100 Continue`, and a request that waits takes no slot. */
-	onRead(): void;
-	onWhole(): Promise<void>;
-	onLate(): void;
+	slots: Slots;
 }
 
 /** Counts octets as they arrive, so that a client that announces a large body and sends nothing reserves nothing. */
-export function createUpload(options: UploadOptions): Upload {
-	const { incoming, budget, files, abort, peer } = options;
-	let held = 0;
-	let endTurn: (() => void) | null = null;
-	let room: FileRoom | null = null;
-	const release = () => {
-		room?.giveBack();
-		room = null;
-		budget.release(peer, held);
-		held = 0;
-		endTurn?.();
+export class Upload {
+	readonly #exchange: SocketExchange;
+	readonly #means: UploadMeans;
+	readonly #onLate: () => void;
+	#held = 0;
+	#endTurn: (() => void) | null = null;
+	#room: FileRoom | null = null;
+
+	constructor(exchange: SocketExchange, means: UploadMeans, onLate: () => void) {
+		this.#exchange = exchange;
+		this.#means = means;
+		this.#onLate = onLate;
+	}
+
+	readonly read: ReadBody = async (maxBytes, timeoutMs, kind) => {
+		const { incoming, outgoing, abort } = this.#exchange;
+		const { slots, files } = this.#means;
+		const announced = Number(incoming.headers['content-length'] ?? 0);
+		if (announced > maxBytes) throw tooLarge(maxBytes);
+		// The client may wait for `100 Continue`, and a request that waits takes no slot.
+		if (this.#exchange.expectsContinue) outgoing.writeContinue();
+		this.#exchange.expectsContinue = false;
+		slots.release(this.#exchange);
+		const timer = timeoutMs === undefined ? undefined : setTimeout(this.#onLate, timeoutMs);
+		try {
+			if (kind === 'file') {
+				await this.#turn();
+				this.#room = files.take(maxBytes);
+			}
+			const reserve = (size: number) => this.#reserve(size, maxBytes);
+			const body = await collect(incoming, abort, { reserve, into: this.#room ?? createPieces() });
+			await slots.acquire(this.#exchange);
+			return body;
+		} catch (error) {
+			this.release();
+			throw error;
+		} finally {
+			clearTimeout(timer);
+		}
 	};
-	const turn = () => {
+
+	#turn(): Promise<void> {
+		const { peer } = this.#exchange;
 		const earlier = peer.files;
 		peer.files = new Promise((resolve) => {
-			endTurn = resolve;
+			this.#endTurn = resolve;
 		});
 		return earlier;
-	};
-	const reserve = (size: number, maxBytes: number): ApiError | null => {
-		if (held + size > maxBytes) return tooLarge(maxBytes);
-		if (!budget.reserve(peer, size))
+	}
+
+	#reserve(size: number, maxBytes: number): ApiError | null {
+		if (this.#held + size > maxBytes) return tooLarge(maxBytes);
+		if (!this.#means.budget.reserve(this.#exchange.peer, size))
 			return new ApiError('unavailable', 'Too many requests at once. Try again.', { retryAfterMs: 1000 });
-		held += size;
+		this.#held += size;
 		return null;
-	};
-	return {
-		read: async (maxBytes, timeoutMs, kind) => {
-			const announced = Number(incoming.headers['content-length'] ?? 0);
-			if (announced > maxBytes) throw tooLarge(maxBytes);
-			options.onRead();
-			const timer = timeoutMs === undefined ? undefined : setTimeout(options.onLate, timeoutMs);
-			try {
-				if (kind === 'file') {
-					await turn();
-					room = files.take(maxBytes);
-				}
-				const take = (size: number) => reserve(size, maxBytes);
-				const body = await collect(incoming, abort, { reserve: take, into: room ?? createPieces() });
-				await options.onWhole();
-				return body;
-			} catch (error) {
-				release();
-				throw error;
-			} finally {
-				clearTimeout(timer);
-			}
-		},
-		release,
-	};
+	}
+
+	release(): void {
+		this.#room?.giveBack();
+		this.#room = null;
+		this.#means.budget.release(this.#exchange.peer, this.#held);
+		this.#held = 0;
+		this.#endTurn?.();
+	}
 }
 
 /** Uses events, because leaving a `for await` loop would destroy the request and its response. */

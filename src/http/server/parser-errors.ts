@@ -3,75 +3,63 @@ import { STATUS_CODES } from 'node:http';
 import { codeOf } from '../../api/errors.js';
 import type { HttpResponse } from '../wire.js';
 import { type Connection, closeLingering, type FinalResponse } from './connection.js';
-import type { Router, UnknownRequest } from './pipeline.js';
+import type { Pipeline, ServerParts, UnknownRequest } from './pipeline.js';
 import { protocolError } from './respond.js';
-import type { Metrics, RequestLog } from './telemetry.js';
 
-interface ParserErrorsOptions {
-	router: Pick<Router, 'routeUnknown'>;
-	metrics: Metrics | null;
-	log: RequestLog;
+type Telemetry = Pick<ServerParts, 'metrics' | 'log'>;
+
+export function answerParserError(
+	connection: Connection,
+	error: Error,
+	parts: Telemetry & { pipeline: Pipeline },
+): void {
+	const { socket } = connection;
+	const code = codeOf(error);
+	if (code === 'ECONNRESET' || socket.destroyed) {
+		socket.destroy();
+		return;
+	}
+	if (connection.hasUnknownMethod) return;
+	const isMethod = code === 'HPE_INVALID_METHOD' && connection.finalResponse === null;
+	const request = isMethod ? readUnknown(error) : null;
+	if (request === null) {
+		breakOff(connection, code, parts);
+		return;
+	}
+	connection.hasUnknownMethod = true;
+	connection.feed?.drop();
+	connection.pipeline = connection.pipeline.then(async () => {
+		const { remoteAddress: ip } = connection;
+		const { answered, error, shownPath } = await parts.pipeline.routeUnknown(request, ip);
+		connection.finalResponse ??= finalResponseOf(answered, error ?? 'method_not_allowed');
+		parts.log.refused({ ...connection.finalResponse, ip, method: request.method, path: shownPath });
+		closeLingering(connection);
+	});
 }
 
-export type ParserErrors = ReturnType<typeof createParserErrors>;
-
-export function createParserErrors({ router, metrics, log }: ParserErrorsOptions) {
-	const breakOff = (connection: Connection, code: string) => {
-		const { exchanges } = connection;
-		if (connection.finalResponse !== null) return;
-		const finalResponse = errorText(code);
-		connection.finalResponse = finalResponse;
-		connection.feed?.drop();
-		const last = [...exchanges].at(-1);
-		// The error response answers the last request if that is incomplete.
-		if (last !== undefined && !last.incoming.complete) {
-			last.abort.abort();
-			// Part of a response may be sent already, and the client would take the final response for its rest.
-			if (exchanges.size === 1 && !last.outgoing.headersSent) closeLingering(connection);
-			return;
-		}
-		metrics?.begin()('refused', finalResponse.status);
-		log.refused({ ...finalResponse, ip: connection.remoteAddress });
-		if (last === undefined) closeLingering(connection);
-	};
-
-	const readHead = (connection: Connection, error: Error) => {
-		const { rawPacket, bytesParsed } = error as { rawPacket?: unknown; bytesParsed?: unknown };
-		const isKnown = Buffer.isBuffer(rawPacket) && typeof bytesParsed === 'number';
-		const request = isKnown ? readUnknown(rawPacket, bytesParsed) : null;
-		if (request === null) return breakOff(connection, 'HPE_INVALID_METHOD');
-		connection.hasUnknownMethod = true;
-		connection.feed?.drop();
-		connection.pipeline = connection.pipeline.then(() => answerUnknown(connection, request));
-	};
-
-	const answerUnknown = async (connection: Connection, request: UnknownRequest) => {
-		const { remoteAddress: ip } = connection;
-		const { answered, error, shownPath } = await router.routeUnknown(request, ip);
-		connection.finalResponse ??= finalResponseOf(answered, error ?? 'method_not_allowed');
-		log.refused({ ...connection.finalResponse, ip, method: request.method, path: shownPath });
-		closeLingering(connection);
-	};
-
-	return {
-		breakOff,
-		handle: (connection: Connection, error: Error) => {
-			const { socket } = connection;
-			const code = codeOf(error);
-			if (code === 'ECONNRESET' || socket.destroyed) {
-				socket.destroy();
-				return;
-			}
-			if (connection.hasUnknownMethod) return;
-			const isOpen = connection.finalResponse === null;
-			if (code === 'HPE_INVALID_METHOD' && isOpen) readHead(connection, error);
-			else breakOff(connection, code);
-		},
-	};
+export function breakOff(connection: Connection, code: string, { metrics, log }: Telemetry): void {
+	const { exchanges } = connection;
+	if (connection.finalResponse !== null) return;
+	const finalResponse = errorText(code);
+	connection.finalResponse = finalResponse;
+	connection.feed?.drop();
+	const last = [...exchanges].at(-1);
+	// The error response answers the last request if that is incomplete.
+	if (last !== undefined && !last.incoming.complete) {
+		last.abort.abort();
+		// Part of a response may be sent already, and the client would take the final response for its rest.
+		if (exchanges.size === 1 && !last.outgoing.headersSent) closeLingering(connection);
+		return;
+	}
+	metrics?.begin()('refused', finalResponse.status);
+	log.refused({ ...finalResponse, ip: connection.remoteAddress });
+	if (last === undefined) closeLingering(connection);
 }
 
 /** Reads the head of a request; the parser has read a part of its method. Null for other bytes, or without a Host. */
-function readUnknown(packet: Buffer, stopped: number): UnknownRequest | null {
+function readUnknown(error: Error): UnknownRequest | null {
+	const { rawPacket: packet, bytesParsed: stopped } = error as { rawPacket?: unknown; bytesParsed?: unknown };
+	if (!Buffer.isBuffer(packet) || typeof stopped !== 'number') return null;
 	const [known = ''] = knownSoFar.exec(packet.toString('latin1', 0, stopped)) ?? [];
 	const head = packet.subarray(stopped - known.length);
 	const end = head.indexOf('\r\n\r\n');

@@ -3,13 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
 import type { HttpRequest, HttpResponse, PublicHandler, PublicRequest } from '../wire.js';
-import type { FileMemory } from './body.js';
-import { createUpload, type Upload } from './body.js';
+import { type FileMemory, Upload } from './body.js';
 import { type Connection, type Connections, closeLingering, type SocketExchange } from './connection.js';
 import { createExchange, type Exchange, type Handler } from './exchange.js';
 import type { Budget, Limits, Slots } from './limits.js';
 import { originForm } from './match.js';
-import type { ParserErrors } from './parser-errors.js';
+import { breakOff } from './parser-errors.js';
 import {
 	asApiError,
 	errorResponse,
@@ -20,32 +19,79 @@ import {
 } from './respond.js';
 import type { Metrics, RequestLog } from './telemetry.js';
 
-interface PipelineOptions {
+export interface ServerParts {
 	connections: Connections;
-	router: Router;
+	handler: Handler;
+	publicPages: PublicHandler | null;
 	responder: Responder;
-	parserErrors: ParserErrors;
+	limits: Limits;
 	slots: Slots;
 	budget: Budget;
 	files: FileMemory;
+	metrics: Metrics | null;
 	log: RequestLog;
 	clock: Clock;
 	isClosing(): boolean;
 	endsIdle(): boolean;
 }
 
-type Enqueue = (incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean) => void;
+export type UnknownRequest = Pick<HttpRequest, 'method' | 'target' | 'headers'>;
 
-export function createPipeline(options: PipelineOptions): Enqueue {
-	const { connections, router, responder, parserErrors, slots, log, clock } = options;
+/** A one-click form is short, and parsing 64 KiB of fields takes milliseconds. */
+const maxFormBytes = 4 * 1024;
+
+export class Pipeline {
+	readonly #parts: ServerParts;
+
+	constructor(parts: ServerParts) {
+		this.#parts = parts;
+	}
+
+	enqueue(incoming: IncomingMessage, outgoing: ServerResponse, expectsContinue: boolean): void {
+		const { connections } = this.#parts;
+		const connection = connections.of(incoming.socket);
+		if (connection === null) return;
+		const exchange = connections.exchange(connection, { incoming, outgoing, expectsContinue });
+		if (!expectsContinue && this.#answerSynchronously(exchange)) return;
+		// A client that disconnects is not an error of the server.
+		outgoing.on('error', ignore);
+		connections.begin(exchange);
+		connection.pipeline = connection.pipeline.then(() => this.#answer(exchange));
+	}
+
+	/** Half of all requests are for the pixel, and promises would cost more than its work. */
+	#answerSynchronously(exchange: SocketExchange): boolean {
+		const { connections, responder, publicPages, limits, metrics, log, clock, isClosing } = this.#parts;
+		const { connection, incoming } = exchange;
+		if (publicPages?.synchronously === undefined || isClosing() || !isFree(connection)) return false;
+		exchange.began = steadyOf(clock);
+		const page = hasBody(incoming) ? null : publicPath(exchange.target);
+		if (page === null || refuseEarly(incoming, limits) !== null) return false;
+		const response = publicPages.synchronously(publicRequest(exchange, page, exchange.ip));
+		if (response === null) return false;
+		metrics?.begin()(page.slice(0, 3), response.status);
+		exchange.shownPath = maskToken(page);
+		exchange.answered = response;
+		// The connection's later requests and the server's end wait for this response.
+		connections.begin(exchange);
+		responder.sendSynchronously(exchange, response, () => {
+			connections.finish(exchange);
+			log.finished(exchange);
+			if (connection.exchanges.size === 0) closeLingering(connection);
+		});
+		return true;
+	}
 
 	/** Never throws, because the connection's next request waits for it. */
-	const answer = async (exchange: SocketExchange) => {
+	async #answer(exchange: SocketExchange): Promise<void> {
+		const { connections, slots, log, clock, endsIdle } = this.#parts;
 		const { connection } = exchange;
 		exchange.began = steadyOf(clock);
-		const upload = uploadOf(exchange);
+		const upload = new Upload(exchange, this.#parts, () =>
+			breakOff(connection, 'ERR_HTTP_REQUEST_TIMEOUT', this.#parts),
+		);
 		exchange.body = upload.read;
-		exchange.answered = await routeAndSend(exchange).catch((error: unknown) => {
+		exchange.answered = await this.#routeAndSend(exchange).catch((error: unknown) => {
 			log.failed(exchange, error);
 			connection.socket.destroy();
 			return null;
@@ -59,103 +105,45 @@ export function createPipeline(options: PipelineOptions): Enqueue {
 		if (connection.exchanges.size > 0) return;
 		closeLingering(connection);
 		// The response may have been started before the signal to stop, without `Connection: close`.
-		if (options.endsIdle() && !connection.isFinalSent) connection.socket.end();
-	};
+		if (endsIdle() && !connection.isFinalSent) connection.socket.end();
+	}
 
-	const uploadOf = (exchange: SocketExchange): Upload => {
-		const { incoming, outgoing, abort, peer, connection } = exchange;
-		const onRead = () => {
-			if (exchange.expectsContinue) outgoing.writeContinue();
-			exchange.expectsContinue = false;
-			slots.release(exchange);
-		};
-		const onWhole = () => slots.acquire(exchange);
-		const onLate = () => parserErrors.breakOff(connection, 'ERR_HTTP_REQUEST_TIMEOUT');
-		return createUpload({
-			incoming,
-			budget: options.budget,
-			files: options.files,
-			abort,
-			peer,
-			onRead,
-			onWhole,
-			onLate,
-		});
-	};
-
-	const routeAndSend = async (exchange: SocketExchange): Promise<HttpResponse | null> => {
+	async #routeAndSend(exchange: SocketExchange): Promise<HttpResponse | null> {
 		const { incoming, connection } = exchange;
 		if (exchange.abort.aborted) return null;
-		const response = await router.route(exchange);
-		slots.release(exchange);
+		const response = await this.#route(exchange);
+		this.#parts.slots.release(exchange);
 		// The connection's final response answers an interrupted request.
 		if (connection.finalResponse !== null && !incoming.complete) {
 			exchange.error = connection.finalResponse.code;
 			return { status: connection.finalResponse.status, headers: {}, body: null };
 		}
-		if (connection.socket.writable) await responder.send(exchange, response);
+		if (connection.socket.writable) await this.#parts.responder.send(exchange, response);
 		return response;
-	};
+	}
 
-	/** Half of all requests are for the pixel, and promises would cost more than its work. */
-	const answerSynchronously = (exchange: SocketExchange): boolean => {
-		const { connection } = exchange;
-		if (options.isClosing() || !isFree(connection)) return false;
-		exchange.began = steadyOf(clock);
-		const response = router.routeSynchronously(exchange);
-		if (response === null) return false;
-		exchange.answered = response;
-		// The connection's later requests and the server's end wait for this response.
-		connections.begin(exchange);
-		responder.sendSynchronously(exchange, response, () => {
-			connections.finish(exchange);
-			log.finished(exchange);
-			if (connection.exchanges.size === 0) closeLingering(connection);
-		});
-		return true;
-	};
+	async #route(exchange: SocketExchange): Promise<HttpResponse> {
+		const { publicPages, limits, slots, metrics, handler } = this.#parts;
+		const refused = refuseEarly(exchange.incoming, limits);
+		if (refused !== null) return refused;
+		const page = publicPages === null ? null : publicPath(exchange.target);
+		const full = await slots.acquire(exchange).catch(asApiError);
+		if (full instanceof ApiError) return errorResponse(full);
+		if (page === null || publicPages === null) return handler(exchange);
+		const finish = metrics?.begin();
+		const response = await this.#askPages(publicPages, exchange, page);
+		finish?.(page.slice(0, 3), response?.status ?? 404);
+		if (response === null) return handler(exchange);
+		exchange.shownPath = maskToken(page);
+		return response;
+	}
 
-	return (incoming, outgoing, expectsContinue) => {
-		const connection = connections.of(incoming.socket);
-		if (connection === null) return;
-		const exchange = connections.exchange(connection, { incoming, outgoing, expectsContinue });
-		if (!expectsContinue && answerSynchronously(exchange)) return;
-		// A client that disconnects is not an error of the server.
-		outgoing.on('error', ignore);
-		connections.begin(exchange);
-		connection.pipeline = connection.pipeline.then(() => answer(exchange));
-	};
-}
-
-/** False while the client has unread responses, because more of them would pile up. */
-function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
-	return exchanges.size === 0 && finalResponse === null && socket.writableLength === 0;
-}
-
-function ignore(): void {}
-
-interface RouterOptions {
-	handler: Handler;
-	publicPages: PublicHandler | null;
-	limits: Pick<Limits, 'maxUrlBytes' | 'formTimeoutMs'>;
-	slots: Slots;
-	metrics: Metrics | null;
-	log: RequestLog;
-}
-
-export interface Router {
-	route(exchange: SocketExchange): Promise<HttpResponse>;
-	routeUnknown(request: UnknownRequest, ip: string | null): Promise<Exchange & { answered: HttpResponse }>;
-	routeSynchronously(exchange: SocketExchange): HttpResponse | null;
-}
-
-export type UnknownRequest = Pick<HttpRequest, 'method' | 'target' | 'headers'>;
-
-/** A one-click form is short, and parsing 64 KiB of fields takes milliseconds. */
-const maxFormBytes = 4 * 1024;
-
-export function createRouter({ handler, publicPages, limits, slots, metrics, log }: RouterOptions): Router {
-	const askPages = async (pages: PublicHandler, exchange: SocketExchange, page: string) => {
+	async #askPages(
+		pages: PublicHandler,
+		exchange: SocketExchange,
+		page: string,
+	): Promise<HttpResponse | null> {
+		const { limits, log } = this.#parts;
 		const { body: read } = exchange;
 		const body = async () => (typeof read === 'function' ? read(maxFormBytes, limits.formTimeoutMs) : read);
 		try {
@@ -166,47 +154,30 @@ export function createRouter({ handler, publicPages, limits, slots, metrics, log
 			if (known !== null) return errorResponse(known);
 			return json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
 		}
-	};
-	return {
-		route: async (exchange) => {
-			const refused = refuseEarly(exchange.incoming, limits);
-			if (refused !== null) return refused;
-			const page = publicPages === null ? null : publicPath(exchange.target);
-			const full = await slots.acquire(exchange).catch(asApiError);
-			if (full instanceof ApiError) return errorResponse(full);
-			if (page !== null && publicPages !== null) {
-				const finish = metrics?.begin();
-				const response = await askPages(publicPages, exchange, page);
-				finish?.(page.slice(0, 3), response?.status ?? 404);
-				if (response !== null) {
-					exchange.shownPath = maskToken(page);
-					return response;
-				}
-			}
-			return handler(exchange);
-		},
-		routeUnknown: async (request, ip) => {
-			const exchange = createExchange({ ...request, body: null });
-			const page = publicPath(request.target);
-			if (page !== null && publicPages !== null) {
-				const answered = await publicPages(publicRequest(request, page, ip)).catch(() => null);
-				if (answered !== null) return Object.assign(exchange, { answered, shownPath: maskToken(page) });
-			}
-			return Object.assign(exchange, { answered: await handler(exchange) });
-		},
-		routeSynchronously: (exchange) => {
-			const { incoming } = exchange;
-			if (publicPages?.synchronously === undefined || hasBody(incoming)) return null;
-			const page = publicPath(exchange.target);
-			if (page === null || refuseEarly(incoming, limits) !== null) return null;
-			const response = publicPages.synchronously(publicRequest(exchange, page, exchange.ip));
-			if (response === null) return null;
-			metrics?.begin()(page.slice(0, 3), response.status);
-			exchange.shownPath = maskToken(page);
-			return response;
-		},
-	};
+	}
+
+	/** Answers a request whose method the parser does not support. */
+	async routeUnknown(
+		request: UnknownRequest,
+		ip: string | null,
+	): Promise<Exchange & { answered: HttpResponse }> {
+		const { publicPages, handler } = this.#parts;
+		const exchange = createExchange({ ...request, body: null });
+		const page = publicPath(request.target);
+		if (page !== null && publicPages !== null) {
+			const answered = await publicPages(publicRequest(request, page, ip)).catch(() => null);
+			if (answered !== null) return Object.assign(exchange, { answered, shownPath: maskToken(page) });
+		}
+		return Object.assign(exchange, { answered: await handler(exchange) });
+	}
 }
+
+/** False while the client has unread responses, because more of them would pile up. */
+function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
+	return exchanges.size === 0 && finalResponse === null && socket.writableLength === 0;
+}
+
+function ignore(): void {}
 
 function refuseEarly(request: IncomingMessage, limits: Pick<Limits, 'maxUrlBytes'>): HttpResponse | null {
 	if (Buffer.byteLength(request.url ?? '') > limits.maxUrlBytes)

@@ -9,8 +9,8 @@ import { createFileMemory } from './body.js';
 import { Connections } from './connection.js';
 import type { Handler } from './exchange.js';
 import { Budget, limits as defaults, type Limits, Slots } from './limits.js';
-import { createParserErrors } from './parser-errors.js';
-import { createPipeline, createRouter } from './pipeline.js';
+import { answerParserError } from './parser-errors.js';
+import { Pipeline } from './pipeline.js';
 import { createResponder } from './respond.js';
 import { createRequestLog, type Metrics } from './telemetry.js';
 
@@ -49,15 +49,15 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	let keepsIdle = false;
 	const isClosing = () => hasClosed;
 	const log = createRequestLog({ clock, log: options.log });
-	const slots = new Slots(limits);
 	const connections = new Connections(limits, { isProxied: options.trustProxy === true });
-	const router = createRouter({ handler, publicPages, limits, slots, metrics, log });
-	const parserErrors = createParserErrors({ router, metrics, log });
-	const responder = createResponder({ limits, isClosing });
-	const budget = new Budget(limits);
-	const files = createFileMemory({ kept: Math.floor(limits.maxBytesInFlight / maxBodyBytes.file) });
-	const parts = { connections, router, responder, parserErrors, slots, budget, files, log, clock, isClosing };
-	const enqueue = createPipeline({ ...parts, endsIdle: () => hasClosed && !keepsIdle });
+	const pipeline = new Pipeline({
+		...{ connections, handler, publicPages, limits, metrics, log, clock, isClosing },
+		responder: createResponder({ limits, isClosing }),
+		slots: new Slots(limits),
+		budget: new Budget(limits),
+		files: createFileMemory({ kept: Math.floor(limits.maxBytesInFlight / maxBodyBytes.file) }),
+		endsIdle: () => hasClosed && !keepsIdle,
+	});
 	const server = createServer(tls, limits);
 	server.on('connection', (socket: Socket) => {
 		const isAdmitted = connections.admit(socket) !== null;
@@ -66,13 +66,13 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 	});
 	// Requests have the TLS socket, which is not the accepted socket.
 	if (tls !== null) server.on('secureConnection', (socket: Socket) => connections.open(socket));
-	server.on('request', (incoming, outgoing) => enqueue(incoming, outgoing, false));
-	server.on('checkContinue', (incoming, outgoing) => enqueue(incoming, outgoing, true));
-	server.on('checkExpectation', (incoming, outgoing) => enqueue(incoming, outgoing, false));
+	server.on('request', (incoming, outgoing) => pipeline.enqueue(incoming, outgoing, false));
+	server.on('checkContinue', (incoming, outgoing) => pipeline.enqueue(incoming, outgoing, true));
+	server.on('checkExpectation', (incoming, outgoing) => pipeline.enqueue(incoming, outgoing, false));
 	server.on('clientError', (error, socket) => {
 		const connection = connections.of(socket as Socket);
 		if (connection === null) socket.destroy();
-		else parserErrors.handle(connection, error);
+		else answerParserError(connection, error, { pipeline, metrics, log });
 	});
 	await new Promise<void>((resolve, reject) => {
 		server.once('error', reject);
