@@ -58,7 +58,7 @@ const contentDeclaration = {
 	attachments: f.optional(attachments()),
 };
 
-/** Service document, "Send a message". Adds `list_id` and four keys of contents (api-decisions 24, 28, 46). */
+/** Service document, "Send a message". Adds `list_id` and four keys of contents (api-decisions 24, 28, 38, 46). */
 const sendDeclaration = {
 	...contentDeclaration,
 	to: f.list(f.address(), { allowEmpty: 'no', max: maxRecipients }),

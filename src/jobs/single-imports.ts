@@ -210,7 +210,7 @@ export type KeepImport = (key: string) => Promise<KeptImport>;
 type Intent = 'create' | 'update';
 
 interface RowIntents {
-	/** What an earlier run has begun with this row. */
+	/** The intent that an earlier run declared for this row. */
 	readonly earlier: Intent | null;
 	declare(intent: Intent): Promise<void>;
 }
