@@ -1,9 +1,9 @@
 import { type Micros, microsPerMs, steadyOf } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { Fence, Leased } from '../store/queue.js';
-import type { WorkerOptions } from './worker.js';
+import type { RunOptions } from './run.js';
 
-type Options = Pick<WorkerOptions, 'queue' | 'owner' | 'clock' | 'onEvent'> & { leaseMs: number };
+type Options = Pick<RunOptions, 'queue' | 'owner' | 'clock' | 'onEvent'> & { leaseMs: number };
 
 export class Leases {
 	readonly #options: Options;

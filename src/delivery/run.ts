@@ -1,17 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { backoff } from '../api/backoff.js';
-import { noDeliveries } from '../api/counts.js';
+import type { MessageScope } from '../api/capabilities.js';
+import { type DeliveryCounts, noDeliveries } from '../api/counts.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../api/datetime.js';
 import { stalledReason } from '../api/pauses.js';
 import type { Uuid } from '../api/records.js';
 import type { DeliveryOutcome } from '../engine/rules/outcomes.js';
+import type { Queue, Reads } from '../store/operations.js';
 import type { Fence, Leased, Settlement } from '../store/queue.js';
 import { Breaker, type Stop } from './breaker.js';
+import { Composer, type ComposerOptions } from './composer.js';
 import type { Courier, Telling } from './courier.js';
+import { Groups } from './groups.js';
 import { Leases, type Slot } from './leases.js';
-import { createOutcomeBatcher, createPromptBatcher, type OutcomeBatcher } from './outcomes.js';
-import type { RunOptions, RunRequest, RunResult } from './worker.js';
+import { createSmtpCourier } from './smtp/courier.js';
+import { type SmtpPool, usualConnections } from './smtp/pool.js';
 
-type Settings = RunOptions & Required<Pick<RunOptions, 'connections' | 'leaseMs' | 'drainMs' | 'sleep'>>;
+export interface RunRequest {
+	scope: MessageScope | null;
+	/**
+	 * `settled`: no message is due, and a scope has no queued or leased messages. `idle`: no message is due or leased.
+	 * `drained`: no message waits, not even a deferred one. `aborted`: the signal ends the run; faults and pauses do not.
+	 */
+	until: 'settled' | 'idle' | 'drained' | 'aborted';
+	/** Ends the run gracefully: leases no more, waits 9 s for messages in flight, and returns the others to the queue. */
+	signal?: AbortSignal;
+	/** Milliseconds until the signal at the latest. No message starts shortly before that. */
+	leftMs?: number;
+}
+
+export interface RunResult {
+	kind: 'done' | 'paused' | 'aborted';
+	reason: string | null;
+	counts: DeliveryCounts;
+}
+
+export type WorkerEvent =
+	| { kind: 'lost_lease'; message: Uuid; outcome: string }
+	| { kind: 'waiting'; reason: string; ms: number }
+	| { kind: 'held'; reason: string }
+	| { kind: 'limited'; until: Micros }
+	| { kind: 'renew_failed'; error: unknown };
+
+export interface RunOptions {
+	queue: Queue;
+	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
+	clock: Clock;
+	owner: string;
+	/** No other process works on the scopes of the runs (`Queue.lease`), and the rate applies to this process only. */
+	alone?: true;
+	connections?: number;
+	rate?: number;
+	leaseMs?: number;
+	drainMs?: number;
+	sleep?: (ms: number, signal: AbortSignal) => Promise<void>;
+	onProgress?: (counts: Readonly<DeliveryCounts>) => void;
+	onEvent?: (event: WorkerEvent) => void;
+}
+
+export interface WorkerOptions extends ComposerOptions, RunOptions {
+	reads: RunOptions['reads'] & ComposerOptions['reads'];
+	queue: Queue;
+	pool: Pick<SmtpPool, 'send' | 'halt' | 'abort'>;
+	random: () => number;
+}
+
+export interface Worker {
+	/** Rejects if the store fails. Messages without a recorded outcome are sent again with the same Message-ID. */
+	run(request: RunRequest): Promise<RunResult>;
+	wake(): void;
+}
+
+export function createWorker(options: WorkerOptions): Worker {
+	const composer = new Composer(options);
+	const settings = { ...runDefaults, ...options };
+	let wake: (() => void) | null = null;
+	return {
+		async run(request) {
+			const run = new Run(settings, createSmtpCourier({ ...settings, composer }), request);
+			wake = () => run.wake();
+			return run.finish().finally(() => {
+				wake = null;
+			});
+		},
+		wake: () => wake?.(),
+	};
+}
+
+export const runDefaults = {
+	connections: usualConnections,
+	leaseMs: 120_000,
+	// `serve` and `worker` stop within 10 s, Docker's default. In the last second, outcomes of cut conversations are recorded.
+	drainMs: 9_000,
+	sleep: (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal }).catch(() => undefined),
+};
 
 const storeTries = 5;
 const watchMs = 1_000;
@@ -21,17 +103,20 @@ const storeWaits = { first: 1_000, longest: 300_000 };
 const worthTelling: Micros = 5 * microsPerSecond;
 /** A short run starts no message in its last quarter, a longer run in its last grace period. */
 const lastPart = 1 / 4;
+/** Half of the messages that may be unrecorded, so that sending continues during a write. */
+const groupOfOutcomes = { size: 50, ms: 50 };
+/** Writes each outcome at once, so that it is durable before the next call. */
+const atOnce = { size: Number.POSITIVE_INFINITY, ms: 0, isParallel: true };
 
-type Fault =
-	| { kind: 'courier'; reason: string }
-	| { kind: 'store'; error: unknown }
-	| { kind: 'stop'; stop: Stop };
+type Settings = RunOptions & Required<Pick<RunOptions, keyof typeof runDefaults>>;
+type Fault = Stop | { kind: 'courier'; reason: string } | { kind: 'store'; error: unknown };
+type Wait = Stop | { kind: 'store'; reason: string; ms: number };
 
 export class Run {
 	readonly #settings: Settings;
 	readonly #courier: Courier;
 	readonly #request: RunRequest;
-	readonly #outcomes: OutcomeBatcher;
+	readonly #outcomes: Groups<Settlement, 'recorded' | 'lost_lease'>;
 	readonly #rate: Rate | null;
 	readonly #maxHeld: number;
 	readonly #counts = noDeliveries();
@@ -41,7 +126,7 @@ export class Run {
 	readonly #endsAt: Micros | null = null;
 	readonly #nearTimer: NodeJS.Timeout | undefined;
 	#isEndNear = false;
-	#storeWaitMs = storeWaits.first;
+	#storeFailures = 0;
 	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
@@ -57,9 +142,8 @@ export class Run {
 		this.#maxHeld = 2 * courier.leaseBatch + courier.mostUnderWay;
 		this.#leases = new Leases(settings);
 		this.#wakeUp = new WakeUp(settings.sleep, () => this.#isAborted);
-		const sleep = (ms: number) => this.#wakeUp.sleep(ms);
-		const { clock, rate, drainMs } = settings;
-		this.#rate = rate === undefined ? null : new Rate(rate, { clock, sleep, isOver: () => this.#isOver });
+		const { clock, rate, drainMs, queue } = settings;
+		this.#rate = rate === undefined ? null : new Rate(rate, clock);
 		const { leftMs } = request;
 		if (leftMs !== undefined) {
 			this.#endsAt = steadyOf(clock) + leftMs * microsPerMs;
@@ -70,13 +154,23 @@ export class Run {
 			this.#nearTimer = setTimeout(near, leftMs - Math.min(drainMs, leftMs * lastPart));
 		}
 		this.#breaker = new Breaker(settings);
-		const batcherOf = courier.settles === 'at_once' ? createPromptBatcher : createOutcomeBatcher;
-		this.#outcomes = batcherOf({
-			queue: settings.queue,
-			fenceOf: (message) => this.#leases.fenceOf(message),
-			onSettled: (settlement, result) => this.#onSettled(settlement, result),
+		this.#outcomes = new Groups({
+			...(courier.settles === 'at_once' ? atOnce : groupOfOutcomes),
+			write: (settlements) => {
+				for (const one of settlements) one.fence = this.#leases.fenceOf(one.message) ?? one.fence;
+				const gathers = courier.settles === 'at_once' && { gathers: true };
+				const settling = queue.settle({ settlements, ...gathers });
+				this.#fill(courier.leaseBatch);
+				return settling;
+			},
+			written: (settlement, result = 'lost_lease') => {
+				const fence = this.#leases.fenceOf(settlement.message);
+				// This run leased the message again during the write, so repeat the outcome with the new fence.
+				const isOurs = result === 'lost_lease' && fence !== undefined && fence !== settlement.fence;
+				if (isOurs) this.#outcomes.push(settlement);
+				else this.#onSettled(settlement, result);
+			},
 			onFault: (error) => this.#onFault({ kind: 'store', error }),
-			onWrite: () => this.#fill(courier.leaseBatch),
 		});
 	}
 
@@ -120,11 +214,17 @@ export class Run {
 			if (this.#isEndNear) this.#releaseBuffer('drain');
 			this.#fill(Math.max(2 * this.#settings.connections, this.#courier.mostTogether));
 			if (this.#mayStart) {
-				await this.#rate?.waitForTurn(this.#leases.sizeOfNext(this.#courier.mostTogether));
+				if (this.#rate !== null) await this.#awaitTurn(this.#rate);
 				this.#startNext();
 			} else if (this.#courier.window.inFlight > 0 || this.#isLeasing) await this.#wakeUp.change();
 			else if (!(await this.#idle())) return this.#result('done', null);
 		}
+	}
+
+	/** Sleeps until the turn even if woken, because new work must not shorten the wait. */
+	async #awaitTurn(rate: Rate): Promise<void> {
+		rate.take(this.#leases.sizeOfNext(this.#courier.mostTogether));
+		for (let ms = rate.leftMs; ms > 0 && !this.#isOver; ms = rate.leftMs) await this.#wakeUp.sleep(ms);
 	}
 
 	get #isAborted(): boolean {
@@ -135,7 +235,7 @@ export class Run {
 		const { window, mostTogether } = this.#courier;
 		if (this.#leases.waiting === 0 || !(this.#isDry || this.#leases.hasWhole(mostTogether))) return false;
 		if (this.#breaker.isProbing) return window.inFlight === 0;
-		return window.isFree(this.#outcomes.unsettled, this.#leases.isNextTimed);
+		return window.isFree(this.#outcomes.unwritten, this.#leases.isNextTimed);
 	}
 
 	get #isOver(): boolean {
@@ -150,7 +250,7 @@ export class Run {
 	async #look(): Promise<void> {
 		if (this.#isPausing) return;
 		const stop = await this.#breaker.look().catch(() => null);
-		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault({ kind: 'stop', stop });
+		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault(stop);
 	}
 
 	/** Leases in the background, with a group of outcomes (on SQLite in one commit) or before a connection becomes idle. */
@@ -228,7 +328,7 @@ export class Run {
 
 	#onSettled({ message, outcome }: Settlement, result: 'recorded' | 'lost_lease'): void {
 		this.#leases.forget(message);
-		this.#storeWaitMs = storeWaits.first;
+		this.#storeFailures = 0;
 		if (result === 'lost_lease')
 			this.#settings.onEvent?.({ kind: 'lost_lease', message, outcome: outcome.kind });
 		else if (outcome.kind !== 'released') {
@@ -268,72 +368,44 @@ export class Run {
 				if (this.#isAborted) return null;
 				await this.#wakeUp.change();
 			}
-			this.#releaseBuffer(fault.kind === 'stop' ? 'drain' : 'infrastructure');
+			const isMet = fault.kind === 'courier' || fault.kind === 'store';
+			this.#releaseBuffer(isMet ? 'infrastructure' : 'drain');
 			const failure = await this.#flushStubbornly(this.#isEndless ? 1 : storeTries);
-			const error = failure ?? (fault.kind === 'store' ? fault : null);
+			const cause: Fault = failure === null ? fault : { kind: 'store', error: failure.error };
 			// Throw the store's own error: it names the file and a fix, and the caller can tell it from a bug.
-			if (error !== null && !this.#isEndless) throw error.error;
-			if (error !== null) return await this.#wait(() => this.#waitForStore(error.error));
-			if (fault.kind === 'courier') return await this.#serverFailed(fault.reason);
-			return fault.kind === 'stop' ? await this.#stopped(fault.stop) : null;
+			if (cause.kind === 'store' && !this.#isEndless) throw cause.error;
+			const wait = await this.#waitFor(cause);
+			// A run that is not endless leaves the next try to a later run.
+			if (!this.#isEndless) return this.#result('paused', wait.reason);
+			await this.#hold(wait);
+			return null;
 		} finally {
 			this.#isPausing = false;
 		}
 	}
 
-	/** A run that is not endless leaves the next try to a later run. */
-	async #serverFailed(reason: string): Promise<RunResult | null> {
-		const ms = await this.#breaker.trip(reason);
-		if (!this.#isEndless) return this.#result('paused', reason);
-		return this.#wait(() => this.#waitForServer({ reason, ms }));
+	async #waitFor(fault: Fault): Promise<Wait> {
+		if (fault.kind === 'courier')
+			return { kind: 'elsewhere', reason: fault.reason, ms: await this.#breaker.trip(fault.reason) };
+		if (fault.kind !== 'store') return fault;
+		this.#storeFailures += 1;
+		const ms = backoff(storeWaits, this.#storeFailures);
+		return { kind: 'store', reason: stalledReason(fault.error), ms };
 	}
 
-	async #stopped(stop: Stop): Promise<RunResult | null> {
-		if (!this.#isEndless) return this.#result('paused', stop.reason);
-		return this.#wait(() =>
-			stop.kind === 'held' ? this.#waitForPerson(stop.reason) : this.#waitForServer(stop),
-		);
-	}
-
-	/** Waits 1 s after the first failure of the store, doubling to 5 min. */
-	async #waitForStore(error: unknown): Promise<void> {
-		const ms = this.#storeWaitMs;
-		this.#storeWaitMs = Math.min(2 * ms, storeWaits.longest);
-		this.#settings.onEvent?.({ kind: 'waiting', reason: stalledReason(error), ms });
-		await this.#wakeUp.sleep(ms);
-	}
-
-	async #waitForServer({ reason, ms }: { reason: string; ms: number }): Promise<void> {
-		this.#settings.onEvent?.({ kind: 'waiting', reason, ms });
-		for (let left = ms; left > 0 && !this.#isAborted; left -= watchMs) {
-			await this.#wakeUp.sleep(Math.min(left, watchMs));
-			const stands = await this.#standing();
-			if (stands === null || stands === 'held') return;
-		}
-	}
-
-	async #waitForPerson(reason: string): Promise<void> {
-		this.#settings.onEvent?.({ kind: 'held', reason });
-		for (;;) {
-			await this.#wakeUp.sleep(watchMs);
-			const stands = await this.#standing();
-			if (this.#isAborted || !(stands === 'held' || stands === 'unknown')) return;
-		}
-	}
-
-	/** If the store cannot be read, the reason for the wait stays. */
-	#standing(): Promise<Stop['kind'] | null | 'unknown'> {
-		return this.#breaker.look().then(
-			(stop) => stop?.kind ?? null,
-			() => 'unknown',
-		);
-	}
-
-	async #wait(waited: () => Promise<void>): Promise<null> {
+	/** Waits until the reason is over. If the store cannot be read, the reason stays. */
+	async #hold(wait: Wait): Promise<void> {
+		const { kind, reason } = wait;
 		this.#fault = null;
-		await waited();
+		const left = kind === 'held' ? Number.POSITIVE_INFINITY : wait.ms;
+		this.#settings.onEvent?.(kind === 'held' ? { kind, reason } : { kind: 'waiting', reason, ms: left });
+		for (let ms = left; ms > 0 && !this.#isAborted; ms -= watchMs) {
+			await this.#wakeUp.sleep(kind === 'store' ? ms : Math.min(ms, watchMs));
+			if (kind === 'store') break;
+			const stands = await this.#breaker.look().catch(() => wait);
+			if (stands === null || (kind === 'held') !== (stands.kind === 'held')) break;
+		}
 		this.#isDry = false;
-		return null;
 	}
 
 	async #flushStubbornly(tries: number): Promise<{ error: unknown } | null> {
@@ -464,24 +536,22 @@ class WakeUp {
 /** A token bucket of a tenth of a second. It prevents bursts after a pause and evens out coarse timers. */
 class Rate {
 	readonly #perSecond: number;
-	readonly #options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean };
+	readonly #clock: Clock;
+	#turn: Micros;
 	#next: Micros;
 
-	constructor(
-		perSecond: number,
-		options: { clock: Clock; sleep: (ms: number) => Promise<void>; isOver: () => boolean },
-	) {
+	constructor(perSecond: number, clock: Clock) {
 		this.#perSecond = perSecond;
-		this.#options = options;
-		this.#next = steadyOf(options.clock);
+		this.#clock = clock;
+		this.#next = this.#turn = steadyOf(clock);
 	}
 
-	/** Sleeps until its turn even if woken, because new work must not shorten the wait. */
-	async waitForTurn(messages: number): Promise<void> {
-		const { clock, sleep, isOver } = this.#options;
-		const turn = Math.max(this.#next, steadyOf(clock) - microsPerSecond / 10);
-		this.#next = turn + messages * (microsPerSecond / this.#perSecond);
-		for (let now = steadyOf(clock); now < turn && !isOver(); now = steadyOf(clock))
-			await sleep((turn - now) / microsPerMs);
+	take(messages: number): void {
+		this.#turn = Math.max(this.#next, steadyOf(this.#clock) - microsPerSecond / 10);
+		this.#next = this.#turn + messages * (microsPerSecond / this.#perSecond);
+	}
+
+	get leftMs(): number {
+		return (this.#turn - steadyOf(this.#clock)) / microsPerMs;
 	}
 }

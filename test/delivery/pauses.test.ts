@@ -4,8 +4,8 @@ import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:t
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { Breaker } from '../../src/delivery/breaker.js';
+import type { WorkerEvent } from '../../src/delivery/run.js';
 import type { SmtpPool } from '../../src/delivery/smtp/pool.js';
-import type { WorkerEvent } from '../../src/delivery/worker.js';
 import type { Queue } from '../../src/store/operations.js';
 import { endless, testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';

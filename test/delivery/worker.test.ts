@@ -2,7 +2,7 @@ import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:t
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
 import { StoreError } from '../../src/api/errors.js';
-import type { WorkerEvent, WorkerOptions } from '../../src/delivery/worker.js';
+import type { WorkerEvent, WorkerOptions } from '../../src/delivery/run.js';
 import { endless, testPool, testWorker } from '../support/delivery.js';
 import { eventually } from '../support/eventually.js';
 import { createMemoryQueue } from '../support/memory-queue.js';

@@ -1,8 +1,8 @@
 /** A worker on a memory queue. */
 import { systemClock } from '../../src/api/datetime.js';
+import { createWorker, type Worker, type WorkerOptions } from '../../src/delivery/run.js';
 import { type PoolOptions, SmtpPool } from '../../src/delivery/smtp/pool.js';
 import type { SmtpSettings, SmtpTimeouts } from '../../src/delivery/smtp/settings.js';
-import { createWorker, type Worker, type WorkerOptions } from '../../src/delivery/worker.js';
 import { type MemoryQueue, plainContents } from './memory-queue.js';
 import type { FaultScript } from './smtp-fault.js';
 

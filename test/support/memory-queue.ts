@@ -4,7 +4,7 @@ import type { Micros } from '../../src/api/datetime.js';
 import type { Content, Envelope } from '../../src/api/messages.js';
 import type { MessageState } from '../../src/api/records.js';
 import type { CompiledContent } from '../../src/content/types.js';
-import type { RunOptions } from '../../src/delivery/worker.js';
+import type { RunOptions } from '../../src/delivery/run.js';
 import type { DeliveryOutcome } from '../../src/engine/rules/outcomes.js';
 import type { StoredSubmission } from '../../src/store/campaigns.js';
 import type { Queue, Reads } from '../../src/store/operations.js';

@@ -6,8 +6,8 @@
 import { randomUUID } from 'node:crypto';
 import { microsPerSecond, systemClock } from '../../src/api/datetime.js';
 import { createContentCache } from '../../src/content/cache.js';
+import { createWorker } from '../../src/delivery/run.js';
 import { SmtpPool } from '../../src/delivery/smtp/pool.js';
-import { createWorker } from '../../src/delivery/worker.js';
 import { isPostgres } from '../../src/store/url.js';
 import { openThreadedStore } from '../../src/threads/threaded-store.js';
 import { plainSettings } from './delivery.js';

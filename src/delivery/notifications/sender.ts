@@ -10,6 +10,7 @@ import type {
 	DeliverySettlement,
 	LeasedDelivery,
 } from '../../store/queue.js';
+import { Groups } from '../groups.js';
 import { callWebhook, type NotificationAnswer } from './call.js';
 import { Hosts } from './hosts.js';
 
@@ -42,11 +43,14 @@ interface SenderCounts {
 	failed: number;
 }
 
+interface Settled {
+	settlement: DeliverySettlement;
+	delivery: LeasedDelivery;
+}
+
 /** No call starts this close to the end of its lease, because the outcome could not be recorded. */
 const callMs = 20_000;
 const leaseMax = 512;
-const groupSize = 64;
-const groupMs = 25;
 const longestPauseMs = 30_000;
 const storeTries = 5;
 
@@ -62,18 +66,23 @@ class Sender {
 	/** One signal for each call, because a shared signal would hold memory of every call. */
 	readonly #cuts = new Set<AbortController>();
 	#isCutting = false;
+	#isDraining = false;
 	readonly #leaseEnds = new Map<string, number>();
-	readonly #settlements: { settlement: DeliverySettlement; delivery: LeasedDelivery }[] = [];
+	readonly #settlements: Groups<Settled, DeliverySettled>;
 	#secrets: readonly string[] = [];
 	#allowPrivate = false;
-	#settling: Promise<void> | null = null;
-	#groupTimer: NodeJS.Timeout | null = null;
 	#failures = 0;
 	readonly #waiting = new Set<() => void>();
 
 	constructor(options: SenderOptions, run: SenderRun) {
 		this.#options = { pollMs: 500, drainMs: 8_000, leaseMs: 120_000, pauseMs: 250, ...options };
 		this.#run = run;
+		this.#settlements = new Groups({
+			...{ size: 64, ms: 25 },
+			write: (group) => this.#write(group.map(({ settlement }) => settlement)),
+			written: (each, result = 'lost_lease') => this.#onSettled(each, result),
+			onFault: () => undefined,
+		});
 	}
 
 	async finish(): Promise<SenderCounts> {
@@ -101,7 +110,7 @@ class Sender {
 	}
 
 	get #isQuiet(): boolean {
-		return this.#hosts.underWay === 0 && this.#settlements.length === 0;
+		return this.#hosts.underWay === 0 && this.#settlements.unwritten === 0;
 	}
 
 	#isOver(isIdle: boolean): boolean {
@@ -176,54 +185,29 @@ class Sender {
 		const { delivery: id, fence } = delivery;
 		const settlement = { delivery: id, fence, at: this.#options.clock.now(), result };
 		this.#settlements.push({ settlement, delivery });
-		if (this.#settlements.length >= groupSize) this.#settleSoon(0);
-		else this.#settleSoon(groupMs);
 	}
 
-	#settleSoon(ms: number): void {
-		if (this.#settling !== null) return;
-		if (this.#groupTimer !== null && ms > 0) return;
-		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
-		this.#groupTimer = setTimeout(() => void this.#settle(), ms);
-	}
-
-	#settle(): Promise<void> {
-		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
-		this.#groupTimer = null;
-		this.#settling ??= this.#settleGroup().finally(() => {
-			this.#settling = null;
-			if (this.#hosts.underWay === 0) this.#changed();
-			if (this.#settlements.length > 0) this.#settleSoon(this.#settlements.length >= groupSize ? 0 : groupMs);
-		});
-		return this.#settling;
-	}
-
-	async #settleGroup(): Promise<void> {
-		const group = this.#settlements.slice(0, leaseMax);
-		try {
-			const settlements = group.map(({ settlement }) => settlement);
-			const results = await this.#options.writes.settleDeliveries({ settlements });
-			this.#settlements.splice(0, group.length);
-			for (const [index, each] of group.entries()) this.#onSettled(each, results[index] ?? 'lost_lease');
-		} catch (error) {
-			await this.#pause(error);
+	/** Repeats a failed write. A run that ends gives up: a delivery without a stored outcome is sent again. */
+	async #write(settlements: DeliverySettlement[]): Promise<DeliverySettled[]> {
+		for (let tries = 1; ; tries += 1) {
+			try {
+				return await this.#options.writes.settleDeliveries({ settlements });
+			} catch (error) {
+				await this.#pause(error);
+				if (this.#isDraining && tries >= storeTries) throw error;
+			}
 		}
 	}
 
-	#onSettled(
-		{ settlement, delivery }: { settlement: DeliverySettlement; delivery: LeasedDelivery },
-		result: DeliverySettled,
-	): void {
+	#onSettled({ settlement, delivery }: Settled, result: DeliverySettled): void {
 		const { kind } = settlement.result;
+		if (this.#isQuiet) this.#changed();
 		this.#leaseEnds.delete(settlement.delivery);
 		if (result === 'lost_lease' || kind === 'released') return;
-		if (result === 'moved') {
-			this.#counts.again += 1;
-			return;
-		}
-		this.#counts[kind === 'gone' ? 'failed' : kind] += 1;
+		this.#counts[result === 'moved' ? 'again' : kind === 'gone' ? 'failed' : kind] += 1;
 		const { webhook_id, url } = delivery;
-		if (kind === 'gone') this.#options.onEvent?.({ kind: 'webhook_stopped', webhook_id, url });
+		if (kind === 'gone' && result !== 'moved')
+			this.#options.onEvent?.({ kind: 'webhook_stopped', webhook_id, url });
 	}
 
 	async #pause(error: unknown): Promise<void> {
@@ -235,13 +219,12 @@ class Sender {
 	}
 
 	async #drain(): Promise<void> {
+		this.#isDraining = true;
 		for (const delivery of this.#hosts.drop()) this.#push(delivery, { kind: 'released' });
 		const timer = setTimeout(() => this.#cutAll(), this.#options.drainMs);
 		while (this.#hosts.underWay > 0) await this.#change(this.#options.pollMs);
 		clearTimeout(timer);
-		// Repeat, because more outcomes may follow the group in flight. A delivery without a stored outcome is sent again.
-		for (let tries = 0; this.#settlements.length > 0 && tries < storeTries; tries += 1) await this.#settle();
-		if (this.#groupTimer !== null) clearTimeout(this.#groupTimer);
+		await this.#settlements.flush().catch(() => undefined);
 	}
 
 	#cutAll(): void {
