@@ -14,8 +14,7 @@ import type { Queue, Reads } from '../store/operations.js';
 import type { Leased } from '../store/queue.js';
 import { type KeysFor, type SigningKey, signMessage } from './dkim/sign.js';
 import { createEncodedFiles, type EncodedFiles } from './files.js';
-import { localReply } from './reply.js';
-import type { Conversation, Mail } from './smtp/transaction.js';
+import { type Conversation, type Mail, unsendable } from './smtp/transaction.js';
 import { type LinkOptions, messageLinks, trackingOf, usedLinks } from './tracking/tokens.js';
 
 export interface ComposingSettings {
@@ -94,8 +93,8 @@ export class Composer {
 				...lent,
 				sender: submission === null ? '' : addressOf(submission.envelope.from),
 			};
-		if (submission === null) return unsendable('its submission no longer exists');
-		if (submission.is_dropped) return unsendable('keep_bodies has deleted its text');
+		if (submission === null) return refusal('its submission no longer exists');
+		if (submission.is_dropped) return refusal('keep_bodies has deleted its text');
 		if (this.#isOrdinary(submission, message)) return this.#compose(submission, message);
 		return this.#withCare(message, () => this.#compose(submission, message));
 	}
@@ -175,7 +174,7 @@ export class Composer {
 		} catch (cause) {
 			// Such content fails on every attempt, so fail the message instead of stopping the others.
 			const why = cause instanceof Error ? cause.message : String(cause);
-			return unsendable(`the content cannot be composed: ${why}`);
+			return refusal(`the content cannot be composed: ${why}`);
 		}
 		const sender = addressOf(submission.envelope.from);
 		// Sign last, because any later change would break the signature.
@@ -258,11 +257,8 @@ function withoutCopies(envelope: Envelope, stopped: readonly EmailKey[] = []): E
 	return { ...envelope, cc: envelope.cc.filter(mayGo), bcc: envelope.bcc.filter(mayGo) };
 }
 
-function unsendable(text: string): { kind: 'unsendable'; conversation: Conversation } {
-	return {
-		kind: 'unsendable',
-		conversation: { kind: 'unsendable', reply: localReply('mail', text), refusedCopies: [] },
-	};
+function refusal(text: string): Composed {
+	return { kind: 'unsendable', conversation: unsendable(text) };
 }
 
 const cachedBytes = 8 * 1024 * 1024;

@@ -7,11 +7,9 @@ import {
 	finalDot,
 	Joint,
 	type Mail,
-	MailTransaction,
 	type Move,
-	Probe,
 	type SmtpExtensions,
-	type Transaction,
+	Transaction,
 	wireBody,
 } from './transaction.js';
 
@@ -69,21 +67,11 @@ export class Dialogue {
 	}
 
 	/** Resolves with null if the connection ended before any reply about this mail. */
-	send(mail: Mail): Promise<Conversation | null> {
+	send(mail: Mail, isProbe = false): Promise<Conversation | null> {
 		const envelope = envelopeOf(mail, this.#options.extensions);
-		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
+		if ('kind' in envelope) return Promise.resolve(envelope);
 		if (this.#isEnded) return Promise.resolve(null);
-		return this.#enter(new MailTransaction(mail, envelope.commands, this.#isPipelined));
-	}
-
-	probe(sender: string): Promise<Conversation | null> {
-		const mail = { from: sender, to: sender, copies: [], bytes: Buffer.alloc(0) };
-		const envelope = envelopeOf(mail, this.#options.extensions);
-		if (envelope.kind === 'unsendable') return Promise.resolve(envelope.conversation);
-		return this.#isEnded ? Promise.resolve(null) : this.#enter(new Probe(mail, envelope.commands));
-	}
-
-	#enter(transaction: Transaction): Promise<Conversation | null> {
+		const transaction = new Transaction(mail, envelope, { isPipelined: this.#isPipelined, isProbe });
 		return new Promise((finish) => {
 			this.#entries.push({ transaction, finish });
 			this.#writeCommands();

@@ -157,24 +157,19 @@ function extensionsOf(ehlo: string): SmtpExtensions {
 }
 
 export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
-	switch (phase) {
-		case 'connect':
-			// The trace shows connecting and the greeting as one phase, until the first command.
-			return timeouts.connect + timeouts.greeting;
-		case 'greeting':
-		case 'ehlo':
-		case 'tls':
-		case 'auth':
-			return timeouts.greeting;
-		case 'mail':
-		case 'rcpt':
-			return timeouts.command;
-		case 'data':
-		case 'body':
-		case 'answer':
-			return timeouts[phase];
-	}
+	// The trace shows connecting and the greeting as one phase, until the first command.
+	return phase === 'connect'
+		? timeouts.connect + timeouts.greeting
+		: timeouts[timeoutOf[phase] ?? 'greeting'];
 }
+
+const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
+	mail: 'command',
+	rcpt: 'command',
+	data: 'data',
+	body: 'body',
+	answer: 'answer',
+};
 
 /** Keeps its timer while that fires early enough, because a conversation sets four deadlines per mail, minutes ahead. */
 export class Deadline {

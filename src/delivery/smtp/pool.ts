@@ -5,7 +5,7 @@ import { classify, localReply } from '../reply.js';
 import type { OpeningFailure, TraceEntry } from './opening.js';
 import { type Opened, openSession, type Session } from './session.js';
 import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
-import type { Conversation, Mail } from './transaction.js';
+import { broken, type Conversation, type Mail } from './transaction.js';
 
 export interface Verified {
 	failure: OpeningFailure | null;
@@ -28,6 +28,8 @@ export const usualConnections = 5;
 
 const closedReply = localReply('mail', 'the connection was closed');
 const cutReply = localReply('connect', 'mailctl closed the connection');
+
+const noMail: Mail = { from: '', to: '', copies: [], bytes: Buffer.alloc(0) };
 
 type Borrowed = { kind: 'session'; session: Session } | { kind: 'failed'; reply: Reply };
 
@@ -62,7 +64,7 @@ export class SmtpPool {
 		for (;;) {
 			const borrowed = this.#findOpen() ?? (await (this.#mayOpen ? this.#openOne() : this.#wait()));
 			if (borrowed === 'again') continue;
-			if (borrowed.kind === 'failed') return { kind: 'broken', reply: borrowed.reply, refusedCopies: [] };
+			if (borrowed.kind === 'failed') return broken(borrowed.reply);
 			const { session } = borrowed;
 			const wasUsed = session.tried > 0;
 			const conversation = await this.#sendOn(session, mail);
@@ -78,7 +80,10 @@ export class SmtpPool {
 		if (opened.kind === 'failed') return { failure: opened, certificate: null, isSenderTried: false };
 		const { session } = opened;
 		const { certificate } = session;
-		const failure = sender === null ? null : senderFailure(await this.#waited(session.probe(sender)));
+		const failure =
+			sender === null
+				? null
+				: senderFailure(await this.#waited(session.send({ ...noMail, from: sender, to: sender }, true)));
 		session.quit();
 		return { failure, certificate, isSenderTried: sender !== null };
 	}
@@ -101,10 +106,10 @@ export class SmtpPool {
 	/** Sends on a new connection, because other idle connections may be stale too. */
 	async #sendAfresh(mail: Mail): Promise<Conversation> {
 		const opened = await this.#open();
-		if (opened.kind === 'failed') return { kind: 'broken', reply: opened.reply, refusedCopies: [] };
+		if (opened.kind === 'failed') return broken(opened.reply);
 		const conversation = await this.#sendOn(opened.session, mail);
 		this.#giveBack(opened.session);
-		return conversation ?? { kind: 'broken', reply: closedReply, refusedCopies: [] };
+		return conversation ?? broken(closedReply);
 	}
 
 	#sendOn(session: Session, mail: Mail): Promise<Conversation | null> {

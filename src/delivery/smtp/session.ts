@@ -106,14 +106,10 @@ export class Session {
 		return this.#isOpen;
 	}
 
-	send(mail: Mail): Promise<Conversation | null> {
+	/** A probe sends only MAIL FROM and resets the envelope. `accepted`: the server accepts the sender. */
+	send(mail: Mail, isProbe?: boolean): Promise<Conversation | null> {
 		this.#tried += 1;
-		return this.#dialogue?.send(mail) ?? Promise.resolve(null);
-	}
-
-	/** Sends MAIL FROM and resets the envelope. `accepted`: the server accepts the sender. Null as for `send`. */
-	probe(sender: string): Promise<Conversation | null> {
-		return this.#dialogue?.probe(sender) ?? Promise.resolve(null);
+		return this.#dialogue?.send(mail, isProbe) ?? Promise.resolve(null);
 	}
 
 	get certificate(): PeerCertificate | null {

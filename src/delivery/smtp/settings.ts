@@ -43,72 +43,46 @@ export const standardTimeouts: SmtpTimeouts = {
 
 type ParsedSmtpUrl = { kind: 'settings'; settings: SmtpSettings } | { kind: 'error'; message: string };
 
+const example = 'smtp://USER@HOST:587';
+
 /**
  * `smtp://` uses STARTTLS if offered, and requires it if the URL has a user, because an attacker can strip the offer.
  * The default port is 465 for smtps, 587 with a user, otherwise 25. URLs are stored in histories, process lists and
  * logs, so they must not contain the password, and errors never quote it.
  */
 export function parseSmtpUrl(text: string): ParsedSmtpUrl {
+	const error = (message: string): ParsedSmtpUrl => ({ kind: 'error', message });
+	const invalid = error(`not a valid SMTP URL, such as ${example}`);
 	const scheme = /^(smtps?):\/\//i.exec(text.trim())?.[1]?.toLowerCase();
 	if (scheme === undefined) return error(`an SMTP URL starts with smtp:// or smtps://, as in ${example}`);
-	const url = parseUrl(text.trim());
-	return url === null ? invalid() : fromUrl(scheme, url);
-}
-
-/** Returns the URL with scheme and host in lower case, without blanks and final slash. Adds a scheme to `HOST:PORT`. */
-export function normalSmtpUrl(text: string): string {
-	const trimmed = text.trim();
-	const port = /^(?:[^\s/?#]*@)?(?:\[[\da-f:.]+\]|[^\s:/?#@[\]]+):(\d{1,5})$/i.exec(trimmed)?.[1];
-	const url = port === undefined ? trimmed : `${port === '465' ? 'smtps' : 'smtp'}://${trimmed}`;
-	const [, scheme = '', user = '', host = '', rest = ''] =
-		/^(smtps?:\/\/)((?:[^/?#]*@)?)([^/?#@]+)\/?(.*)$/is.exec(url) ?? [];
-	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
-}
-
-const example = 'smtp://USER@HOST:587';
-
-function fromUrl(scheme: string, url: URL): ParsedSmtpUrl {
+	// Parse the URL as ftp, so that names become punycode and ports are range-checked.
+	const ftp = text.trim().replace(/^smtps?:/i, 'ftp:');
+	if (!canParseUrl(ftp)) return invalid;
+	const url = new URL(ftp);
 	if (url.password !== '')
 		return error('no password in the URL: put it in a file and name it with --smtp-password-file');
 	const user = decodeUser(url.username);
 	const hasRest = !['', '/'].includes(url.pathname) || url.hash !== '';
-	if (url.hostname === '' || url.port === '0' || hasRest || user === null) return invalid();
-	const security = securityOf(scheme, user === '' ? null : user, url.searchParams);
+	if (url.hostname === '' || url.port === '0' || hasRest || user === null) return invalid;
+	const security = securityOf(scheme, user !== '', url.searchParams);
 	if (security === null)
 		return error('the only parameter is tls=never|opportunistic|required (smtp:// only)');
 	if (security === 'opportunistic' && user !== '') return error('with a user, tls is required or never');
-	return { kind: 'settings', settings: settingsOf(url, scheme, user === '' ? null : user, security) };
-}
-
-function settingsOf(url: URL, scheme: string, user: string | null, security: SmtpSecurity): SmtpSettings {
-	const usualPort = scheme === 'smtps' ? 465 : user === null ? 25 : 587;
-	return {
+	const usualPort = scheme === 'smtps' ? 465 : user === '' ? 25 : 587;
+	const settings = {
 		host: url.hostname.replace(/^\[|\]$/g, ''),
 		port: url.port === '' ? usualPort : Number(url.port),
 		security,
-		user,
-		password: null,
-		name: null,
-		ca: null,
+		user: user === '' ? null : user,
+		...{ password: null, name: null, ca: null },
 	};
+	return { kind: 'settings', settings };
 }
 
-/** Parses the URL as ftp, so that names become punycode and ports are range-checked. */
-function parseUrl(text: string): URL | null {
-	const ftp = text.replace(/^smtps?:/i, 'ftp:');
-	return canParseUrl(ftp) ? new URL(ftp) : null;
-}
-
-function usualSecurity(scheme: string, user: string | null): SmtpSecurity {
-	if (scheme === 'smtps') return 'implicit';
-	return user === null ? 'opportunistic' : 'required';
-}
-
-function securityOf(scheme: string, user: string | null, query: URLSearchParams): SmtpSecurity | null {
-	const names = [...query.keys()];
-	if (names.length === 0) return usualSecurity(scheme, user);
+function securityOf(scheme: string, hasUser: boolean, query: URLSearchParams): SmtpSecurity | null {
+	if (query.size === 0) return scheme === 'smtps' ? 'implicit' : hasUser ? 'required' : 'opportunistic';
 	const tls = query.get('tls');
-	if (names.length > 1 || scheme === 'smtps') return null;
+	if (query.size > 1 || scheme === 'smtps') return null;
 	return tls === 'never' || tls === 'opportunistic' || tls === 'required' ? tls : null;
 }
 
@@ -121,12 +95,14 @@ function decodeUser(encoded: string): string | null {
 	}
 }
 
-function invalid(): ParsedSmtpUrl {
-	return error(`not a valid SMTP URL, such as ${example}`);
-}
-
-function error(message: string): ParsedSmtpUrl {
-	return { kind: 'error', message };
+/** Returns the URL with scheme and host in lower case, without blanks and final slash. Adds a scheme to `HOST:PORT`. */
+export function normalSmtpUrl(text: string): string {
+	const trimmed = text.trim();
+	const port = /^(?:[^\s/?#]*@)?(?:\[[\da-f:.]+\]|[^\s:/?#@[\]]+):(\d{1,5})$/i.exec(trimmed)?.[1];
+	const url = port === undefined ? trimmed : `${port === '465' ? 'smtps' : 'smtp'}://${trimmed}`;
+	const [, scheme = '', user = '', host = '', rest = ''] =
+		/^(smtps?:\/\/)((?:[^/?#]*@)?)([^/?#@]+)\/?(.*)$/is.exec(url) ?? [];
+	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
 }
 
 /** Many servers refuse a container's name, which has no dot, and `[127.0.0.1]`. */

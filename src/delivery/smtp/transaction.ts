@@ -10,50 +10,23 @@ import { localReply, parseReply } from '../reply.js';
  */
 export type Move = 'go_on' | 'write_body' | 'end_empty' | 'reset' | 'done' | 'close';
 
-export type Transaction = MailTransaction | Probe;
-
-/** Sends only MAIL; its reply is the outcome. */
-export class Probe {
-	readonly phase = 'mail';
-	readonly mail: Mail;
-	readonly commands: readonly string[];
-	#raw: string | null = null;
-
-	constructor(mail: Mail, envelope: readonly string[]) {
-		this.mail = mail;
-		this.commands = envelope.slice(0, 1);
-	}
-
-	take(raw: string): Move {
-		this.#raw = raw;
-		return raw.startsWith('421') || !(isAcceptance(raw) || isRefusal(raw)) ? 'close' : 'reset';
-	}
-
-	dotWritten(): void {}
-
-	conversation(reason: string): Conversation {
-		const raw = this.#raw;
-		if (raw === null) return { kind: 'broken', reply: localReply('mail', reason), refusedCopies: [] };
-		const kind = isAcceptance(raw) ? 'accepted' : isRefusal(raw) ? 'refused' : 'broken';
-		return { kind, reply: parseReply('mail', raw), refusedCopies: [] };
-	}
-}
-
-export class MailTransaction {
+export class Transaction {
 	readonly mail: Mail;
 	readonly commands: readonly string[];
 	readonly #isPipelined: boolean;
+	readonly #isProbe: boolean;
 	readonly #refusedCopies: { to: string; reply: Reply }[] = [];
 	#replies = 0;
 	#acceptedRecipients = 0;
 	#isDotWritten = false;
 	#ended: Pick<Conversation, 'kind' | 'reply'> | null = null;
 
-	/** `envelope` has MAIL and RCPT; the constructor adds DATA. */
-	constructor(mail: Mail, envelope: readonly string[], isPipelined: boolean) {
+	/** `envelope` has MAIL and RCPT; the constructor adds DATA. A probe sends only MAIL, whose reply is the outcome. */
+	constructor(mail: Mail, envelope: readonly string[], how: { isPipelined: boolean; isProbe?: boolean }) {
 		this.mail = mail;
-		this.commands = [...envelope, 'DATA'];
-		this.#isPipelined = isPipelined;
+		this.#isPipelined = how.isPipelined;
+		this.#isProbe = how.isProbe === true;
+		this.commands = this.#isProbe ? envelope.slice(0, 1) : [...envelope, 'DATA'];
 	}
 
 	/** The phase of the next reply; `body` until the final dot has been written to the socket. */
@@ -72,24 +45,26 @@ export class MailTransaction {
 		const { phase } = this;
 		// A 421 ends the session, whatever the command was (RFC 5321 s.3.8).
 		if (raw.startsWith('421')) return this.#end('refused', phase === 'body' ? 'answer' : phase, raw);
-		const move = this.#judge(phase, raw);
+		const move = this.#isProbe ? this.#probed(raw) : this.#judge(phase, raw);
 		this.#replies += 1;
 		return move;
 	}
 
+	#probed(raw: string): Move {
+		const kind = isAcceptance(raw) ? 'accepted' : isRefusal(raw) ? 'refused' : 'broken';
+		this.#end(kind, 'mail', raw);
+		return kind === 'broken' ? 'close' : 'reset';
+	}
+
 	#judge(phase: SmtpPhase, raw: string): Move {
-		switch (phase) {
-			case 'mail':
-			case 'rcpt':
-				return this.#envelopeReply(phase, raw);
-			case 'data':
-				return this.#dataReply(raw);
-			case 'body':
-				// The server replied before the end of the body. A refusal is clear; any other reply is not about this message.
-				return isRefusal(raw) ? this.#end('refused', 'answer', raw) : this.#end('broken', 'body', raw);
-			default:
-				return this.#answer(raw);
-		}
+		if (phase === 'mail' || phase === 'rcpt') return this.#envelopeReply(phase, raw);
+		if (phase === 'data') return this.#dataReply(raw);
+		// The server replied before the end of the body. A refusal is clear; any other reply is not about this message.
+		if (phase === 'body')
+			return isRefusal(raw) ? this.#end('refused', 'answer', raw) : this.#end('broken', 'body', raw);
+		if (!isAcceptance(raw) && !isRefusal(raw)) return this.#end('broken', 'answer', raw);
+		this.#end(isAcceptance(raw) ? 'accepted' : 'refused', 'answer', raw);
+		return 'done';
 	}
 
 	#envelopeReply(phase: 'mail' | 'rcpt', raw: string): Move {
@@ -122,13 +97,6 @@ export class MailTransaction {
 		return 'reset';
 	}
 
-	#answer(raw: string): Move {
-		if (isAcceptance(raw)) this.#end('accepted', 'answer', raw);
-		else if (isRefusal(raw)) this.#end('refused', 'answer', raw);
-		else return this.#end('broken', 'answer', raw);
-		return 'done';
-	}
-
 	/** Keeps the first outcome, because a later one only follows from the refusal. */
 	#end(kind: Conversation['kind'], phase: SmtpPhase, raw: string): Move {
 		this.#ended ??= { kind, reply: parseReply(phase, raw) };
@@ -136,8 +104,7 @@ export class MailTransaction {
 	}
 
 	conversation(reason: string): Conversation {
-		if (this.#ended === null)
-			return { kind: 'broken', reply: localReply(this.phase, reason), refusedCopies: [] };
+		if (this.#ended === null) return broken(localReply(this.phase, reason));
 		const { kind, reply } = this.#ended;
 		// If the message was not accepted, its copies were not refused on their own.
 		return { kind, reply, refusedCopies: kind === 'accepted' ? this.#refusedCopies : [] };
@@ -200,18 +167,16 @@ function canonical(bytes: Buffer): Buffer {
 
 export type SmtpExtensions = ReadonlyMap<string, string>;
 
-export type Envelope =
-	| {
-			kind: 'envelope';
-			commands: readonly string[];
-	  }
-	| { kind: 'unsendable'; conversation: Conversation };
-
-export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
-	const addresses = addressesOf(mail);
-	if (addresses === null)
+/** Returns MAIL and RCPT, or why the server cannot get this mail. */
+export function envelopeOf(mail: Mail, extensions: SmtpExtensions): string[] | Conversation {
+	const written = [mail.from, mail.to, ...mail.copies];
+	const isPlain = written.every((address) => /^[ -;=?-~]+$/.test(address));
+	const [from = '', ...recipients] = isPlain ? written : written.map(asciiDomain);
+	// The API has already checked this, but a mistake here would become an SMTP command.
+	const isForged = (address: string) => /[\r\n\0<>]/.test(address);
+	if (!isPlain && (isForged(from) || recipients.some((one) => one === '' || isForged(one))))
 		return unsendable('an address contains a line break or an angle bracket, or is empty');
-	const { from, recipients, isInternational } = addresses;
+	const isInternational = !isPlain && ![from, ...recipients].every(isPrintable);
 	if (isInternational && !extensions.has('SMTPUTF8'))
 		return unsendable('the address needs SMTPUTF8, which the server does not offer');
 	const size = extensions.get('SIZE');
@@ -224,24 +189,15 @@ export function envelopeOf(mail: Mail, extensions: SmtpExtensions): Envelope {
 	if (isInternational) first += ' SMTPUTF8';
 	if (extensions.has('8BITMIME') && !isAscii(mail.bytes)) first += ' BODY=8BITMIME';
 	if (size !== undefined) first += ` SIZE=${bytes}`;
-	return { kind: 'envelope', commands: [first, ...recipients.map((address) => `RCPT TO:<${address}>`)] };
+	return [first, ...recipients.map((address) => `RCPT TO:<${address}>`)];
 }
 
-function unsendable(text: string): Envelope {
-	const reply = localReply('mail', text);
-	return { kind: 'unsendable', conversation: { kind: 'unsendable', reply, refusedCopies: [] } };
+export function unsendable(text: string): Conversation {
+	return { kind: 'unsendable', reply: localReply('mail', text), refusedCopies: [] };
 }
 
-function addressesOf(
-	mail: Mail,
-): { from: string; recipients: readonly string[]; isInternational: boolean } | null {
-	const written = [mail.from, mail.to, ...mail.copies];
-	const isPlain = written.every((address) => /^[ -;=?-~]+$/.test(address));
-	const [from = '', ...recipients] = isPlain ? written : written.map(asciiDomain);
-	if (isPlain) return { from, recipients, isInternational: false };
-	// The API has already checked this, but a mistake here would become an SMTP command.
-	if (/[\r\n\0<>]/.test(from) || recipients.some((address) => /[\r\n\0<>]|^$/.test(address))) return null;
-	return { from, recipients, isInternational: !(isPrintable(from) && recipients.every(isPrintable)) };
+export function broken(reply: Reply): Conversation {
+	return { kind: 'broken', reply, refusedCopies: [] };
 }
 
 /** Writes the domain in punycode, so that only the local part can require SMTPUTF8. */
