@@ -34,93 +34,9 @@ const usualConnectionMs = 600_000;
 const maxRefused = 10;
 
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
-	const limits = new IntakeLimits();
 	const intake = new Intake(options);
-	const targets = new WeakMap<SMTPServerSession, Uuid>();
-	const ends = new WeakMap<SMTPServerSession, NodeJS.Timeout>();
-	const counts = new WeakMap<SMTPServerSession, number>();
-	const refusedRecipient = (session: SMTPServerSession, error: unknown) => {
-		const refusal = intake.refuse(session, error);
-		if (refusal.responseCode < 500) return refusal;
-		const count = (counts.get(session) ?? 0) + 1;
-		counts.set(session, count);
-		limits.refused(session.remoteAddress);
-		// The library closes the connection after a 421.
-		return count > maxRefused ? new Refusal(421, '4.7.0 Too many refused recipients') : refusal;
-	};
-	const server = new SMTPServer({
-		...(options.tls ?? {}),
-		disabledCommands: options.tls === null ? ['AUTH', 'STARTTLS'] : ['AUTH'],
-		disableReverseLookup: true,
-		logger: false,
-		banner: 'for bounces',
-		size: maxMessageBytes,
-		rejectOversized: true,
-		maxRecipients: 1,
-		maxClients: maxConnections,
-		socketTimeout: silenceMs,
-		onConnect: (session, answer) => {
-			const { maxConnectionMs = usualConnectionMs } = options;
-			ends.set(session, setTimeout(() => end(server, session), maxConnectionMs).unref());
-			const tooMany = () => new Refusal(421, '4.7.0 Too many connections from your address');
-			answer(limits.connect(session.remoteAddress) ? null : intake.refuse(session, tooMany()));
-		},
-		onClose: (session) => {
-			clearTimeout(ends.get(session));
-			if (ends.delete(session)) limits.disconnect(session.remoteAddress);
-		},
-		onRcptTo: ({ address }, session, answer) => {
-			intake.messageOf(address).then(
-				(message) => {
-					targets.set(session, message);
-					answer();
-				},
-				(error: unknown) => answer(refusedRecipient(session, error)),
-			);
-		},
-		onData: (stream, session, answer) => {
-			const message = targets.get(session);
-			// The library refuses DATA if no recipient was accepted.
-			if (message === undefined) return answer(new Refusal(503, '5.5.1 No recipient'));
-			intake
-				.take(stream, { message, ip: session.remoteAddress })
-				.then((refusal) => answer(refusal, '2.0.0 Recorded'), answer);
-		},
-	});
-	// A client that hangs up, or does not speak SMTP, causes no error here.
-	server.on('error', () => undefined);
-	await new Promise<void>((resolve, reject) => {
-		server.server.once('error', reject);
-		server.listen(options.port, options.host, resolve);
-	});
-	return {
-		address: addressOf(server),
-		close: async ({ graceMs }) => {
-			server.options.closeTimeout = graceMs;
-			await new Promise<void>((resolve) => server.close(resolve));
-			intake.close();
-		},
-	};
-}
-
-interface Connection {
-	session: SMTPServerSession;
-	send(code: number, text: string): void;
-	close(): void;
-}
-
-function end(server: SMTPServer, session: SMTPServerSession): void {
-	const connections: Set<Connection> = server.connections;
-	for (const connection of connections) {
-		if (connection.session !== session) continue;
-		connection.send(421, '4.4.2 This took too long, try again');
-		connection.close();
-	}
-}
-
-function addressOf(server: SMTPServer): string {
-	const { address, port, family } = server.server.address() as AddressInfo;
-	return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
+	await intake.listen();
+	return intake;
 }
 
 /** `unsigned`: an address of this domain without a valid signature. `elsewhere`: another domain. */
@@ -136,35 +52,102 @@ class Refusal extends Error {
 	}
 }
 
-const failed = () => new Refusal(451, '4.3.0 Cannot record it now, try later');
+interface Visit {
+	message: Uuid | null;
+	refused: number;
+	end: NodeJS.Timeout;
+}
 
-class Intake {
+interface Connection {
+	session: SMTPServerSession;
+	send(code: number, text: string): void;
+	close(): void;
+}
+
+class Intake implements BounceListener {
 	readonly #options: BounceListenerOptions;
-	readonly #refusals: SummedLog;
+	readonly #server: SMTPServer;
+	readonly #limits = new IntakeLimits();
+	readonly #visits = new WeakMap<SMTPServerSession, Visit>();
 
 	constructor(options: BounceListenerOptions) {
 		this.#options = options;
-		this.#refusals = new SummedLog(options.log);
+		this.#server = new SMTPServer({
+			...(options.tls ?? {}),
+			disabledCommands: options.tls === null ? ['AUTH', 'STARTTLS'] : ['AUTH'],
+			disableReverseLookup: true,
+			logger: false,
+			banner: 'for bounces',
+			size: maxMessageBytes,
+			rejectOversized: true,
+			maxRecipients: 1,
+			maxClients: maxConnections,
+			socketTimeout: silenceMs,
+			onConnect: (session, answer) => answer(this.#connect(session)),
+			onClose: (session) => {
+				clearTimeout(this.#visits.get(session)?.end);
+				if (this.#visits.delete(session)) this.#limits.disconnect(session.remoteAddress);
+			},
+			onRcptTo: ({ address }, session, answer) => void this.#receive(address, session).then(answer),
+			onData: (stream, session, answer) => {
+				this.#take(stream, session).then((refusal) => answer(refusal, '2.0.0 Recorded'), answer);
+			},
+		});
+		// A client that hangs up, or does not speak SMTP, causes no error here.
+		this.#server.on('error', () => undefined);
 	}
 
-	close(): void {
-		this.#refusals.close();
+	async listen(): Promise<void> {
+		await new Promise<void>((resolve, reject) => {
+			this.#server.server.once('error', reject);
+			this.#server.listen(this.#options.port, this.#options.host, resolve);
+		});
 	}
 
-	/** Returns the refusal to answer with, and logs it once a minute per network. */
-	refuse({ remoteAddress: ip }: SMTPServerSession, error: unknown): Refusal {
-		const isOurs = !(error instanceof Refusal);
-		const refusal = isOurs ? failed() : error;
-		if (isOurs) this.#refusals.tell(`failure ${String(error)}`, () => this.#failureLine(null, error));
-		const { recipient, responseCode: status } = refusal;
-		const bounce_smtp = isOurs ? 'failed' : 'refused';
-		const line = { bounce_smtp, recipient, message: null, status, ms: 0, bytes: 0, ip };
-		const key = [networkOf(ip), bounce_smtp, recipient, status].join(' ');
-		this.#refusals.tell(key, () => ({ time: this.#time(), ...line }));
-		return refusal;
+	get address(): string {
+		const { address, port, family } = this.#server.server.address() as AddressInfo;
+		return family === 'IPv6' ? `[${address}]:${port}` : `${address}:${port}`;
 	}
 
-	async messageOf(address: string): Promise<Uuid> {
+	async close({ graceMs }: { graceMs: number }): Promise<void> {
+		this.#server.options.closeTimeout = graceMs;
+		await new Promise<void>((resolve) => this.#server.close(resolve));
+	}
+
+	#connect(session: SMTPServerSession): Refusal | null {
+		const { maxConnectionMs = usualConnectionMs } = this.#options;
+		const end = setTimeout(() => this.#end(session), maxConnectionMs).unref();
+		this.#visits.set(session, { message: null, refused: 0, end });
+		if (this.#limits.connect(session.remoteAddress)) return null;
+		return this.#refuse(session, new Refusal(421, '4.7.0 Too many connections from your address'));
+	}
+
+	#end(session: SMTPServerSession): void {
+		const connections: Set<Connection> = this.#server.connections;
+		for (const connection of connections) {
+			if (connection.session !== session) continue;
+			connection.send(421, '4.4.2 This took too long, try again');
+			connection.close();
+		}
+	}
+
+	async #receive(address: string, session: SMTPServerSession): Promise<Refusal | null> {
+		const visit = this.#visits.get(session);
+		try {
+			const message = await this.#messageOf(address);
+			if (visit !== undefined) visit.message = message;
+			return null;
+		} catch (error) {
+			const refusal = this.#refuse(session, error);
+			if (refusal.responseCode < 500 || visit === undefined) return refusal;
+			visit.refused += 1;
+			this.#limits.refused(session.remoteAddress);
+			// The library closes the connection after a 421.
+			return visit.refused > maxRefused ? new Refusal(421, '4.7.0 Too many refused recipients') : refusal;
+		}
+	}
+
+	async #messageOf(address: string): Promise<Uuid> {
 		const paths = await this.#options.verp();
 		if (!paths?.isOurDomain(address)) throw new Refusal(550, '5.7.1 Relaying denied', 'elsewhere');
 		const message = paths.messageOf(address);
@@ -172,35 +155,42 @@ class Intake {
 		return message;
 	}
 
-	async take(
-		stream: SMTPServerDataStream,
-		{ message, ip }: { message: Uuid; ip: string },
-	): Promise<Refusal | null> {
-		const { clock, log } = this.#options;
-		const began = steadyOf(clock);
-		const { verdict: bounce_smtp, refusal } = await this.#ingest(stream, message);
-		const ms = Math.round((steadyOf(clock) - began) / 100) / 10;
-		// The library refuses a mail that is too large, whatever this handler returns.
-		const status = stream.sizeExceeded ? 552 : (refusal?.responseCode ?? 250);
-		const mail = { recipient: 'return_path', message, status, ms, bytes: stream.byteLength, ip };
-		log({ time: this.#time(), bounce_smtp, ...mail });
+	/** Returns the refusal to answer with, and logs it once a minute per network. */
+	#refuse({ remoteAddress: ip }: SMTPServerSession, error: unknown): Refusal {
+		const isOurs = !(error instanceof Refusal);
+		const refusal = isOurs ? failed() : error;
+		const { log } = this.#options;
+		if (isOurs && this.#limits.isFirst(`failure ${String(error)}`)) log(this.#failureLine(null, error));
+		const { recipient, responseCode: status } = refusal;
+		const bounce_smtp = isOurs ? 'failed' : 'refused';
+		if (this.#limits.isFirst([networkOf(ip), bounce_smtp, recipient, status].join(' ')))
+			log({ time: this.#time(), bounce_smtp, recipient, message: null, status, ms: 0, bytes: 0, ip });
 		return refusal;
 	}
 
-	async #ingest(
-		stream: SMTPServerDataStream,
-		message: Uuid,
-	): Promise<{ verdict: Ingested | 'refused' | 'failed'; refusal: Refusal | null }> {
+	async #take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<Refusal | null> {
+		const message = this.#visits.get(session)?.message ?? null;
+		// The library refuses DATA if no recipient was accepted.
+		if (message === null) return new Refusal(503, '5.5.1 No recipient');
+		const { clock, log, ingest } = this.#options;
+		const began = steadyOf(clock);
+		let verdict: Ingested | 'refused' | 'failed' = 'refused';
+		let refusal: Refusal | null = null;
 		try {
 			const bytes = await beginOf(stream);
-			if (stream.sizeExceeded) return { verdict: 'refused', refusal: null };
-			const verdict = await this.#options.ingest({ bytes, returnPath: message });
-			const later = () => new Refusal(451, '4.3.0 The message is being sent, try later');
-			return { verdict, refusal: verdict === 'in_flight' ? later() : null };
+			// The library refuses a mail that is too large, whatever this handler returns.
+			if (!stream.sizeExceeded) verdict = await ingest({ bytes, returnPath: message });
+			if (verdict === 'in_flight') refusal = new Refusal(451, '4.3.0 The message is being sent, try later');
 		} catch (error) {
-			this.#options.log(this.#failureLine(message, error));
-			return { verdict: 'failed', refusal: failed() };
+			log(this.#failureLine(message, error));
+			verdict = 'failed';
+			refusal = failed();
 		}
+		const ms = Math.round((steadyOf(clock) - began) / 100) / 10;
+		const status = stream.sizeExceeded ? 552 : (refusal?.responseCode ?? 250);
+		const mail = { recipient: 'return_path', message, status, ms, bytes: stream.byteLength };
+		log({ time: this.#time(), bounce_smtp: verdict, ...mail, ip: session.remoteAddress });
+		return refusal;
 	}
 
 	#time(): string {
@@ -213,6 +203,8 @@ class Intake {
 	}
 }
 
+const failed = () => new Refusal(451, '4.3.0 Cannot record it now, try later');
+
 /** Returns an IPv4 address, even if written as IPv6, or the first half of an IPv6 address, which has one owner. */
 function networkOf(ip: string): string {
 	if (!ipaddr.isValid(ip)) return ip;
@@ -224,12 +216,15 @@ const minuteMs = 60_000;
 
 /** Limits of a network: connections at the same time, and refused recipients per minute. */
 const usual = { maxConnections: 20, maxRefused: 100 };
+/** Limits the log lines of a minute that clients can cause. */
+const maxTold = 1_000;
 
 export class IntakeLimits {
 	readonly #max: typeof usual;
 	readonly #now: () => number;
 	readonly #open = new Map<string, number>();
 	readonly #refused = new Map<string, number>();
+	readonly #told = new Set<string>();
 	#minuteBegan = Number.NEGATIVE_INFINITY;
 
 	constructor({
@@ -258,11 +253,20 @@ export class IntakeLimits {
 		raise(this.#refused, networkOf(ip), 1);
 	}
 
+	/** True for the first event of its kind within this minute, which is worth a log line. */
+	isFirst(kind: string): boolean {
+		this.#begin();
+		if (this.#told.has(kind) || this.#told.size >= maxTold) return false;
+		this.#told.add(kind);
+		return true;
+	}
+
 	/** Counts whole minutes, so that clearing the counts removes all state of old networks. */
 	#begin(): void {
 		if (this.#now() - this.#minuteBegan < minuteMs) return;
 		this.#minuteBegan = this.#now();
 		this.#refused.clear();
+		this.#told.clear();
 	}
 }
 
@@ -270,40 +274,4 @@ function raise(counts: Map<string, number>, network: string, step: number): numb
 	const count = (counts.get(network) ?? 0) + step;
 	counts.set(network, count);
 	return count;
-}
-
-/** Keys beyond this number share one line. */
-const maxKeys = 1_000;
-const others = 'others';
-
-/** Sums log lines that a client can cause in any number: logs the first, then a count. */
-class SummedLog {
-	readonly #log: (line: object) => void;
-	readonly #again = new Map<string, { count: number; lineOf: () => object }>();
-	#timer: NodeJS.Timeout | null = null;
-
-	constructor(log: (line: object) => void) {
-		this.#log = log;
-	}
-
-	/** Logs the first line of a key at once, and its other lines of that minute as one line with `count`. */
-	tell(key: string, lineOf: () => object): void {
-		this.#timer ??= setTimeout(() => this.close(), minuteMs).unref();
-		const isFull = this.#again.size >= maxKeys;
-		const known = this.#again.get(key) ?? (isFull ? this.#again.get(others) : undefined);
-		if (known !== undefined) {
-			known.count += 1;
-			known.lineOf = lineOf;
-		} else {
-			this.#again.set(isFull ? others : key, { count: 0, lineOf });
-			this.#log(lineOf());
-		}
-	}
-
-	close(): void {
-		if (this.#timer !== null) clearTimeout(this.#timer);
-		this.#timer = null;
-		for (const { count, lineOf } of this.#again.values()) if (count > 0) this.#log({ ...lineOf(), count });
-		this.#again.clear();
-	}
 }

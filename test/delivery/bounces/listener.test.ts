@@ -104,7 +104,7 @@ describe('the SMTP listener for bounces', () => {
 		]);
 	});
 
-	it('ends a connection after ten refused recipients, in two log lines', async () => {
+	it('ends a connection after ten refused recipients, with one log line', async () => {
 		const { log } = await hear({}, []);
 		const forged = (at: number) =>
 			`RCPT TO:<bounces+${String(at).padStart(48, 'a').replace(/\d/g, 'b')}@example.com>`;
@@ -114,12 +114,7 @@ describe('the SMTP listener for bounces', () => {
 			...Array.from({ length: 10 }, () => '550 5.1.1 No such return path'),
 			'421 4.7.0 Too many refused recipients',
 		]);
-		await listener?.close({ graceMs: 100 });
-		expect(log).toMatchObject([
-			{ bounce_smtp: 'refused', recipient: 'unsigned', status: 550 },
-			{ bounce_smtp: 'refused', recipient: 'unsigned', status: 550, count: 10 },
-		]);
-		listener = null;
+		expect(log).toMatchObject([{ bounce_smtp: 'refused', recipient: 'unsigned', status: 550 }]);
 	});
 
 	it('stays fast for others under a flood of refused recipients', async () => {
