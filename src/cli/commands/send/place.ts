@@ -175,7 +175,7 @@ class ForeignPlace implements CampaignPlace {
 		const resume = ['campaigns', 'resume', key];
 		if (uncertain > 0)
 			await cx.warn(
-				`${counted(uncertain, 'message')} may or may not have been sent: the service did not confirm them`,
+				`${counted(uncertain, 'message')} may or may not have been sent: the service sent no confirmation`,
 				['ask a recipient first; ', mailctl(...resume, '--retry-unknown'), ' sends the messages again'],
 			);
 		if (failed > 0)
