@@ -4,7 +4,7 @@ export const refusalTexts = {
 	not_verified: 'Sender address is not verified.',
 	public_url_required: 'BULK needs the public URL of the settings: unsubscribe links would lead nowhere.',
 	private_target: 'This URL points to a private, loopback or reserved address.',
-	erased: 'The person behind this address was erased; it can be added again once that is lifted.',
+	erased: 'The data of this address was erased. Lift the erasure to add the address again.',
 } as const;
 
 export type RefusalCode = keyof typeof refusalTexts;

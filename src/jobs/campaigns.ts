@@ -98,7 +98,7 @@ function toRequest({ line, bytes, length, isCut }: Line): RequestRow {
 	const text = decode(bytes);
 	if (text === null) return refused(line, 'encoding', 'not UTF-8');
 	const parsed = parseJson(text, { numbers: 'exact' });
-	if (parsed.kind === 'invalid') return refused(line, 'bad_json', 'not a line of JSON that can be used');
+	if (parsed.kind === 'invalid') return refused(line, 'bad_json', 'not usable JSON');
 	return { line, request: withoutLongNumbers(parsed.value) };
 }
 

@@ -42,7 +42,7 @@ describe('standard error with -o json', () => {
 					{ note: `campaign ${format}: staging people.csv` },
 					{ note: '1 recipient of people.csv' },
 					{
-						warning: 'bulk mail without a link to unsubscribe in its body',
+						warning: 'the body of this bulk mail has no unsubscribe link',
 						hint: 'write #unsubscribe_url# where the link belongs',
 					},
 					{

@@ -58,7 +58,7 @@ describe('a web page in place of the service', () => {
 	it('makes the result of a send uncertain, and is described', async () => {
 		const { code, stderr } = await run(send, url);
 		expect(code).toBe(13);
-		expect(stderr).toContain('it may or may not have been sent: The answer is a web page, not JSON');
+		expect(stderr).toContain('the message may or may not have been sent: The answer is a web page, not JSON');
 		expect(stderr).toContain('hint: look at the report or ask a recipient before you send it again\n');
 	});
 });
@@ -93,6 +93,6 @@ describe('mailctl smoke on another program', () => {
 		expect(new Set(rest.map(({ outcome, detail }) => `${outcome}: ${detail}`))).toEqual(
 			new Set(['skip: another service answers']),
 		);
-		expect(stderr).toContain(`is ${url} the right base URL? mailctl doctor looks at it`);
+		expect(stderr).toContain(`is ${url} the right base URL? mailctl doctor checks it`);
 	});
 });

@@ -53,7 +53,7 @@ async function findNode(tree: Tree, words: readonly string[]): Promise<Found | n
 	const entry = tree.find(({ name }) => name === word);
 	if (entry === undefined) {
 		const near = didYouMean(word, [...topicNames, ...tree.map(({ name }) => name)]);
-		throw new UsageError(`no help on "${word}"`, { hint: [near, topics].filter(Boolean).join(' ') });
+		throw new UsageError(`no help topic "${word}"`, { hint: [near, topics].filter(Boolean).join(' ') });
 	}
 	let node = await loadNode(entry);
 	const path = [node.name];
@@ -62,7 +62,7 @@ async function findNode(tree: Tree, words: readonly string[]): Promise<Found | n
 			? undefined
 			: node.commands.find((one) => one.name === next || one.aliases?.includes(next) === true);
 		if (child === undefined)
-			throw new UsageError(`no help on "${[...path, next].join(' ')}"`, { hint: topics });
+			throw new UsageError(`no help topic "${[...path, next].join(' ')}"`, { hint: topics });
 		node = child;
 		path.push(node.name);
 	}

@@ -56,10 +56,8 @@ export const login = command({
 		);
 		if (!isDefault)
 			await cx.hint([
-				mailctl('--profile', name),
-				' … goes there; ',
+				`use it with --profile ${name}, or make it the default: `,
 				mailctl('profile', 'use', name),
-				' always does',
 			]);
 	},
 });

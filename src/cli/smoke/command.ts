@@ -122,7 +122,7 @@ function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode 
 	const failed = checks.filter(({ outcome }) => outcome === 'fail').map(({ id }) => id);
 	if (failed.length === 0 && leftovers.length === 0) return exits.done;
 	const hints: Hint[] = [];
-	if (halted !== null) hints.push([`is ${target} the right base URL? `, mailctl('doctor'), ' looks at it']);
+	if (halted !== null) hints.push([`is ${target} the right base URL? `, mailctl('doctor'), ' checks it']);
 	if (leftovers.some(({ why }) => why !== unreadable))
 		hints.push([mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']);
 	else if (leftovers.length > 0) hints.push('delete what is left behind by its id');

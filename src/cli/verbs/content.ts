@@ -34,7 +34,7 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 			'add --attach FILE; the link has the name of the file',
 		],
 		no_unsubscribe: [
-			'bulk mail without a link to unsubscribe in its body',
+			'the body of this bulk mail has no unsubscribe link',
 			'write #unsubscribe_url# where the link belongs',
 		],
 	};

@@ -120,7 +120,7 @@ describe('mailctl api', () => {
 			connect: wire.connect,
 		});
 		expect(code).toBe(13);
-		expect(stderr).toContain('error: it may or may not have been sent: the connection was cut\n');
+		expect(stderr).toContain('error: the message may or may not have been sent: the connection was cut\n');
 	});
 });
 

@@ -100,15 +100,20 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 		return await sending;
 	} catch (error) {
 		if (cx.signal.aborted && (await cx.connection()).local === null)
-			await cx.warn('stopped before the service answered: it may or may not have been sent');
+			await cx.warn('stopped before the service answered: the message may or may not have been sent');
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
-		throw new CliError('uncertain', exits.uncertain, `it may or may not have been sent: ${error.message}`, {
-			hint:
-				key === null
-					? 'look at the report or ask a recipient before you send it again'
-					: `to try again without sending twice, add --idempotency-key ${key}`,
-			cause: error,
-		});
+		throw new CliError(
+			'uncertain',
+			exits.uncertain,
+			`the message may or may not have been sent: ${error.message}`,
+			{
+				hint:
+					key === null
+						? 'look at the report or ask a recipient before you send it again'
+						: `to try again without sending twice, add --idempotency-key ${key}`,
+				cause: error,
+			},
+		);
 	}
 }
 

@@ -98,7 +98,7 @@ export const listen = command({
 				const url = publicUrl?.href ?? receiver.url;
 				await register(cx, api, { url, types: type.length > 0 ? type : webhookTypes, made });
 				if (test) await sendTest(cx, api, made, inbox);
-			} else await cx.hint('--register creates a webhook that leads here while this runs');
+			} else await cx.hint('--register creates a webhook for this address until the command ends');
 			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
 			await unregister(cx, api, made);

@@ -72,7 +72,7 @@ describe('mailctl send --batch', () => {
 		expect([run.code, errorOf(run)['details'], sentTo()]).toEqual([
 			2,
 			[
-				'line 2: not a line of JSON that can be used',
+				'line 2: not usable JSON',
 				'line 4: nobody: to.0: Enter a valid email address: it has no @',
 				'line 5: c@example.com: from: Sender address is not verified.',
 				'line 6: d@example.com: no value for #gone#.',

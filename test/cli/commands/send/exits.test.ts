@@ -61,7 +61,7 @@ describe.each(roads)('a single send by mailctl %s', (_, words) => {
 		expect(errorOf(ended)).toMatchObject({
 			code: 'uncertain',
 			exit_code: 13,
-			message: expect.stringMatching(/^it may or may not have been sent: .*/),
+			message: expect.stringMatching(/^the message may or may not have been sent: .*/),
 			http: { status, method: 'POST', path: '/message/send/' },
 			retryable: false,
 		});

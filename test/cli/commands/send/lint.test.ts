@@ -76,7 +76,7 @@ describe('findings about content', () => {
 		const send = ['send', '--from', 'news@example.com', '--list', 'Readers', '--subject', 'S', '--text'];
 		const agreed = ['--yes', '--expect-count', '1'];
 		const unsubscribe = {
-			warning: 'bulk mail without a link to unsubscribe in its body',
+			warning: 'the body of this bulk mail has no unsubscribe link',
 			hint: 'write #unsubscribe_url# where the link belongs',
 		};
 		expect(await warnings(...send, 'Hi in #ctiy#', ...agreed)).toEqual({

@@ -65,7 +65,7 @@ describe('mailctl send --list', () => {
 			{ note: '2 recipients of list 1 "Readers"' },
 			{ note: 'left out: 1 inactive' },
 			{
-				warning: 'bulk mail without a link to unsubscribe in its body',
+				warning: 'the body of this bulk mail has no unsubscribe link',
 				hint: 'write #unsubscribe_url# where the link belongs',
 			},
 			{
@@ -436,7 +436,7 @@ describe('mailctl send --list', () => {
 		expect([loose.code, loose.stderr]).toEqual([
 			0,
 			'left out: 1 inactive\n' +
-				'warning: bulk mail without a link to unsubscribe in its body\n' +
+				'warning: the body of this bulk mail has no unsubscribe link\n' +
 				'hint: write #unsubscribe_url# where the link belongs\n' +
 				'warning: unsubscribe links point to this machine, so nobody else can open them\n' +
 				`hint: mailctl --db ${project.db} engine settings set public_url https://HOST\n` +

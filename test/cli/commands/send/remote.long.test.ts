@@ -212,7 +212,7 @@ describe('an unanswered send', () => {
 		expect(JSON.parse(stderr).error).toMatchObject({
 			code: 'uncertain',
 			exit_code: 13,
-			message: expect.stringMatching(/^it may or may not have been sent: /),
+			message: expect.stringMatching(/^the message may or may not have been sent: /),
 			hint: 'look at the report or ask a recipient before you send it again',
 		});
 	});
@@ -239,7 +239,8 @@ describe('an unanswered send', () => {
 		server.closeAllConnections();
 		expect({ code, stderr }).toEqual({
 			code: 130,
-			stderr: 'warning: stopped before the service answered: it may or may not have been sent\ninterrupted\n',
+			stderr:
+				'warning: stopped before the service answered: the message may or may not have been sent\ninterrupted\n',
 		});
 	});
 
