@@ -49,7 +49,7 @@ const connect: Connect = async (target, dependencies) => {
 
 async function dispatch(argv: readonly string[], options: RunOptions): Promise<ExitCode> {
 	const { io } = options;
-	const [word] = operands(argv);
+	const word = operands(argv)[0]?.word;
 	const isVersion = word === undefined && argv.includes('--version');
 	// For people, the overview and the version load no command.
 	if (word === undefined && !isMachine(peek(argv, isVersion ? io.env : {}).format)) {

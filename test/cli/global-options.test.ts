@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { flagOf } from '../../src/cli/frame/command.js';
+import { flagOf, takesValue } from '../../src/cli/frame/command.js';
 import { globalOptions } from '../../src/cli/frame/globals.js';
 import { cli } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';
@@ -109,7 +109,9 @@ describe('an option that is given twice', () => {
 			expect(await cli([...path.split(' '), flag, '1', flag, '1'], { connect })).toEqual(twice(flag));
 	});
 
-	const valued = globalOptions.flatMap(({ flags }) => /^(?:-\w, )?(--[\w-]+) </.exec(flags)?.[1] ?? []);
+	const valued = Object.entries(globalOptions).flatMap(([key, spec]) =>
+		takesValue(spec) ? [flagOf(key)] : [],
+	);
 
 	it.each(valued)('is rejected if it is %s, before and after the command too', async (flag) => {
 		const words = ['lists', 'list'];

@@ -86,7 +86,7 @@ describe('the cluster', () => {
 		const { services } = parseYaml(await read('compose.yaml'), { merge: true }) as Compose; // the test checks only the services of mailctl
 		const ours = Object.entries(services).filter(([, { image }]) => image === 'mailctl');
 		expect(ours.map(([name]) => name)).toEqual(['serve-1', 'serve-2', 'worker-1', 'worker-2']);
-		const known = globalOptions.flatMap(({ environment = '' }) => environment.split(', '));
+		const known = Object.values(globalOptions).flatMap(({ env = '' }) => env.split(', '));
 		for (const [name, { command, environment }] of ours) {
 			const entry = tree.find((one) => one.name === command[0]);
 			if (entry === undefined) throw new Error(`${name}: ${command[0]} is no command`);

@@ -22,7 +22,8 @@ describe('the manual pages', () => {
 		expect(man.sort()).toEqual(['mailctl.1', ...names].map((file) => `./dist/man/${file}`).sort());
 		const main = read('mailctl.1');
 		for (const { name, summary } of tree) expect(main).toContain(`mailctl-${name}(1)"\n${summary}`);
-		for (const { flags, hidden } of globalOptions) if (hidden !== true) expect(main).toContain(flags);
+		for (const [key, { hidden }] of Object.entries(globalOptions))
+			if (hidden !== true) expect(main).toContain(flagOf(key));
 	});
 
 	it('contain every command with its options', async () => {

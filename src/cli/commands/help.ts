@@ -1,6 +1,7 @@
 import {
 	type Command,
 	type CommandGroup,
+	childOf,
 	command as describe,
 	isCommand,
 	loadNode,
@@ -58,9 +59,7 @@ async function findNode(tree: Tree, words: readonly string[]): Promise<Found | n
 	let node = await loadNode(entry);
 	const path = [node.name];
 	for (const next of words.slice(1)) {
-		const child = isCommand(node)
-			? undefined
-			: node.commands.find((one) => one.name === next || one.aliases?.includes(next) === true);
+		const child = isCommand(node) ? undefined : childOf(node, next);
 		if (child === undefined)
 			throw new UsageError(`no help topic "${[...path, next].join(' ')}"`, { hint: topics });
 		node = child;

@@ -2,15 +2,17 @@
 import {
 	type Command,
 	type CommandGroup,
-	flagOf,
+	childOf,
+	flagsOf,
 	isCommand,
 	loadNode,
+	namesOf,
 	type OptionSpec,
-	offFlagOf,
 	type Tree,
+	takesValue,
 	visibleIn,
 } from '../frame/command.js';
-import { formats, globalOptions } from '../frame/globals.js';
+import { globalOptions } from '../frame/globals.js';
 import { topicNames } from '../frame/help.js';
 import { type NameKind, nameKinds } from './names.js';
 
@@ -76,23 +78,21 @@ async function readLine(tree: Tree, words: readonly string[]): Promise<Line> {
 		else if (word.startsWith('-') && word !== '-' && !isBehindDashes) {
 			const [flag, value] = splitFlag(word);
 			used.add(flag);
-			if (value === null && takesValue(flag, node)) awaits = flag;
+			const spec = specOf(flag, node);
+			if (value === null && spec !== null && takesValue(spec)) awaits = flag;
 		} else {
-			const below: Line['node'] = await childOf(tree, node, word);
-			if (below === null) operands.push(word);
-			else node = below;
+			const found: Line['node'] = await belowOf(tree, node, word);
+			if (found === null) operands.push(word);
+			else node = found;
 		}
 	}
 	return { node, awaits, operands, used, isBehindDashes };
 }
 
-async function childOf(tree: Tree, node: Line['node'], word: string): Promise<Line['node']> {
-	if (node === null) {
-		const entry = tree.find(({ name }) => name === word);
-		return entry === undefined ? null : loadNode(entry);
-	}
-	if (isCommand(node)) return null;
-	return node.commands.find(({ name, aliases }) => name === word || aliases?.includes(word)) ?? null;
+async function belowOf(tree: Tree, node: Line['node'], word: string): Promise<Line['node']> {
+	if (node !== null) return isCommand(node) ? null : (childOf(node, word) ?? null);
+	const entry = tree.find(({ name }) => name === word);
+	return entry === undefined ? null : loadNode(entry);
 }
 
 function splitFlag(word: string): [flag: string, value: string | null] {
@@ -100,40 +100,23 @@ function splitFlag(word: string): [flag: string, value: string | null] {
 	return found === null ? [word, null] : [found[1] ?? '', found[2] ?? ''];
 }
 
-function takesValue(flag: string, node: Line['node']): boolean {
-	const spec = specOf(flag, node);
-	if (spec !== null) return spec.kind !== 'flag' && spec.kind !== 'tri';
-	return globalOptions.some(({ flags }) => flags.includes('<') && namesIn(flags).includes(flag));
-}
-
 function specsOf(node: Line['node']): [key: string, spec: OptionSpec][] {
-	if (node === null) return [];
-	return Object.entries((isCommand(node) ? node.options : node.self?.options) ?? {});
+	const own = node === null ? {} : isCommand(node) ? node.options : node.self?.options;
+	return [...Object.entries(own ?? {}), ...Object.entries(globalOptions)];
 }
 
 function specOf(flag: string, node: Line['node']): OptionSpec | null {
-	const found = specsOf(node).find(([key, { short }]) => flagOf(key) === flag || `-${short}` === flag);
-	return found?.[1] ?? null;
-}
-
-function namesIn(flags: string): string[] {
-	return flags.match(/--?[a-z][a-z-]*/g) ?? [];
+	return specsOf(node).find(([key, spec]) => namesOf(key, spec).includes(flag))?.[1] ?? null;
 }
 
 function optionsOf({ node, used }: Line): Candidate[] {
-	const own = specsOf(node).flatMap(([key, spec]) => {
-		if (spec.hidden === true) return [];
-		const flags = [flagOf(key), ...(spec.kind === 'tri' ? [offFlagOf(key, spec)] : [])];
+	const shown = specsOf(node).flatMap(([key, spec]) => {
 		const isRepeated = spec.kind === 'list' || spec.kind === 'choices' || spec.kind === 'pairs';
-		const isUsed = flags.some((flag) => used.has(flag)) || used.has(`-${spec.short}`);
-		return isUsed && !isRepeated ? [] : flags.map((value) => ({ value, about: spec.summary }));
+		const isUsed = namesOf(key, spec).some((name) => used.has(name));
+		if (spec.hidden === true || (isUsed && !isRepeated)) return [];
+		return flagsOf(key, spec).map((value) => ({ value, about: spec.summary }));
 	});
-	const global = globalOptions.flatMap(({ flags, summary, hidden }) => {
-		const names = namesIn(flags);
-		if (hidden === true || names.some((name) => used.has(name))) return [];
-		return names.filter((name) => name.startsWith('--')).map((value) => ({ value, about: summary }));
-	});
-	return [...own, ...global, { value: '--help', about: 'show help' }];
+	return [...shown, { value: '--help', about: 'show help' }];
 }
 
 const namesOfFlags: Readonly<Record<string, NameKind>> = {
@@ -145,17 +128,6 @@ const namesOfFlags: Readonly<Record<string, NameKind>> = {
 	'--from': 'sender',
 };
 
-const ofGlobals: Readonly<Record<string, 'formats' | 'profiles' | 'paths' | readonly string[]>> = {
-	'--output': 'formats',
-	'-o': 'formats',
-	'--profile': 'profiles',
-	'-p': 'profiles',
-	'--db': 'paths',
-	'--token-file': 'paths',
-	'--ca-cert': 'paths',
-	'--color': ['auto', 'always', 'never'],
-};
-
 async function valuesOf(
 	{ node }: Line,
 	flag: string,
@@ -164,14 +136,10 @@ async function valuesOf(
 ): Promise<Completion> {
 	const spec = specOf(flag, node);
 	const kind = namesOfFlags[flag];
-	if (spec !== null && kind !== undefined && spec.kind !== 'date')
+	if (spec === null) return nothing;
+	if (kind !== undefined && spec.kind !== 'date')
 		return startingWith(begun, plain(await sources.names(kind)));
-	if (spec !== null) return valuesOfSpec(spec, begun);
-	const global = ofGlobals[flag];
-	if (global === undefined) return nothing;
-	if (global === 'paths') return paths;
-	if (global === 'formats') return startingWith(begun, plain(formats));
-	return startingWith(begun, plain(global === 'profiles' ? sources.profiles() : global));
+	return spec.of === 'profile' ? startingWith(begun, plain(sources.profiles())) : valuesOfSpec(spec, begun);
 }
 
 function valuesOfSpec(spec: OptionSpec, begun: string): Completion {
@@ -201,7 +169,8 @@ async function operandsOf(
 		const names = (await sources.names(kind)).filter((name) => !operands.includes(name));
 		return startingWith(begun, plain(names));
 	}
-	return arg.summary.includes('profile') ? startingWith(begun, plain(sources.profiles())) : nothing;
+	const isProfile = arg.of === 'profile' || arg.of === 'stored profile';
+	return isProfile ? startingWith(begun, plain(sources.profiles())) : nothing;
 }
 
 async function settingsOf(of: 'setting' | 'profile-key'): Promise<readonly Candidate[]> {

@@ -72,7 +72,7 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 	const at = `profile ${target.profile ?? target.settingsOf}`;
 	const pick = picker(env, at);
 	const own = target.profile === null ? {} : selected;
-	const color = raw.color === false ? { name: '--no-color', value: 'never' } : flag('--color', raw.color);
+	const color = raw.noColor === true ? { name: '--no-color', value: 'never' } : flag('--color', raw.color);
 	return {
 		target,
 		profile: own,
@@ -121,7 +121,7 @@ export function timeZoneOf({ timeZone }: Settings): string {
 
 /** Prompts only for people: never with `--no-input`, in CI, or in a format for machines. */
 function resolveInput(raw: RawGlobals, env: Env): Resolved<boolean> {
-	if (raw.input === false) return { value: false, origin: { level: 'flag', name: '--no-input' } };
+	if (raw.noInput === true) return { value: false, origin: { level: 'flag', name: '--no-input' } };
 	const name = ['MAILCTL_NO_INPUT', 'CI'].find((one) => isOn(env[one]));
 	if (name !== undefined) return { value: false, origin: { level: 'environment', name } };
 	return { value: true, origin: { level: 'default', name: null } };

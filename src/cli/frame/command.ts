@@ -264,6 +264,11 @@ export function isCommand(node: Command | CommandGroup): node is Command {
 	return 'kind' in node;
 }
 
+/** Finds a command of the group by its name or alias. */
+export function childOf({ commands }: CommandGroup, word: string): Command | CommandGroup | undefined {
+	return commands.find(({ name, aliases }) => name === word || aliases?.includes(word) === true);
+}
+
 export function flagOf(key: string): string {
 	return `--${kebab(key)}`;
 }
@@ -274,6 +279,15 @@ export function offFlagOf(key: string, spec: Extract<OptionSpec, { kind: 'tri' }
 
 export function flagsOf(key: string, spec: OptionSpec): string[] {
 	return spec.kind === 'tri' ? [flagOf(key), offFlagOf(key, spec)] : [flagOf(key)];
+}
+
+/** Returns all names of an option: `-l`, `--list`. */
+export function namesOf(key: string, spec: OptionSpec): string[] {
+	return [...(spec.short === undefined ? [] : [`-${spec.short}`]), ...flagsOf(key, spec)];
+}
+
+export function takesValue({ kind }: OptionSpec): boolean {
+	return kind !== 'flag' && kind !== 'tri';
 }
 
 export function kebab(key: string): string {

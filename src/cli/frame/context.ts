@@ -146,7 +146,7 @@ export async function createContext(
 		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
 	const parts = { strong, diagnostics, listed, columns, writes };
 	// With `--query`, the expression reads the output, so use no pager.
-	const out = makeOut(query === null ? globals : { ...globals, pager: false }, printed.io, {
+	const out = makeOut(query === null ? globals : { ...globals, noPager: true }, printed.io, {
 		...parts,
 		format: printed.format,
 		times,
@@ -284,12 +284,12 @@ function makeOut(
 		format,
 		fields: columns === 'own' ? null : fields,
 		known: columns === 'own' || writes !== true ? [] : (columns ?? []).map(({ key }) => key),
-		header: globals.header !== false,
-		truncate: globals.truncate !== false,
+		header: globals.noHeader !== true,
+		truncate: globals.noTruncate !== true,
 		bare: globals.quiet === true && !isMachine(format),
 		strong,
 		times,
-		show: (text: string) => printPage(io, text, globals.pager !== false),
+		show: (text: string) => printPage(io, text, globals.noPager !== true),
 	};
 	return createOut(io.stdout, options, {
 		sentence: diagnostics.note,

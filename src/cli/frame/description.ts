@@ -2,13 +2,15 @@ import {
 	type ArgSpec,
 	type Command,
 	type CommandGroup,
-	flagsOf,
 	isCommand,
+	namesOf,
 	type OptionSpec,
+	type OptionSpecs,
+	takesValue,
 	visibleIn,
 } from './command.js';
 import { exitMeanings } from './exit.js';
-import { formats, type GlobalOption, globalOptions } from './globals.js';
+import { globalOptions } from './globals.js';
 import { placeholder, purpose } from './help.js';
 
 interface Description {
@@ -34,9 +36,7 @@ export function describeNode(node: Command | CommandGroup, path: readonly string
 		summary: node.summary,
 		description: node.description ?? self?.description ?? null,
 		arguments: (self?.args ?? []).map(describeArgument),
-		options: Object.entries(self?.options ?? {}).flatMap(([key, spec]) =>
-			spec.hidden === true ? [] : [describeOption(key, spec)],
-		),
+		options: describeOptions(self?.options ?? {}),
 		output: self?.output ?? null,
 		exit_codes: (self?.exits ?? []).map((code) => ({ code, meaning: exitMeanings[code] })),
 		examples: node.examples ?? self?.examples ?? [],
@@ -52,7 +52,7 @@ export function describeAll(nodes: readonly (Command | CommandGroup)[]): Descrip
 		summary: purpose,
 		description: null,
 		arguments: [],
-		options: globalOptions.filter(({ hidden }) => hidden !== true).map(describeGlobal),
+		options: describeOptions(globalOptions),
 		output: null,
 		exit_codes: Object.entries(exitMeanings).map(([code, meaning]) => ({ code: Number(code), meaning })),
 		examples: [],
@@ -71,30 +71,21 @@ function describeArgument({ name, summary, optional, many, choices }: ArgSpec) {
 	};
 }
 
+function describeOptions(specs: OptionSpecs) {
+	const shown = Object.entries(specs).filter(([, { hidden }]) => hidden !== true);
+	return shown.map(([key, spec]) => describeOption(key, spec));
+}
+
 function describeOption(key: string, spec: OptionSpec) {
-	const { summary, short, env, kind } = spec;
+	const { summary, env, kind } = spec;
 	return {
-		flags: [...(short === undefined ? [] : [`-${short}`]), ...flagsOf(key, spec)],
+		flags: namesOf(key, spec),
 		summary,
-		value: kind === 'flag' || kind === 'tri' ? null : placeholder(spec),
+		value: takesValue(spec) ? placeholder(spec) : null,
 		required: spec.required === true,
 		repeated: kind === 'list' || kind === 'choices' || kind === 'pairs',
 		values: 'choices' in spec ? spec.choices : null,
 		default: ('default' in spec ? spec.default : null) ?? null,
-		environment: env === undefined ? [] : [env],
-	};
-}
-
-function describeGlobal({ flags, summary, environment }: GlobalOption): ReturnType<typeof describeOption> {
-	const names: string[] = flags.match(/--?[a-z][a-z-]*/g) ?? [];
-	return {
-		flags: names,
-		summary,
-		value: /<([^<>]+)>/.exec(flags)?.[1] ?? null,
-		required: false,
-		repeated: false,
-		values: names.includes('--output') ? formats : null,
-		default: null,
-		environment: environment?.split(', ') ?? [],
+		environment: env?.split(', ') ?? [],
 	};
 }

@@ -1,101 +1,95 @@
+import { namesOf, type OptionSpec, type OptionSpecs, takesValue } from './command.js';
 import { UsageError } from './errors.js';
 
-export interface GlobalOption {
-	flags: string;
-	summary: string;
-	environment?: string;
-	hidden?: true;
-	group: OptionGroup;
-}
-
-export const optionGroups = ['Target', 'Output', 'Consent', 'Time', 'Network'] as const;
-type OptionGroup = (typeof optionGroups)[number];
-
-export const globalOptions: readonly GlobalOption[] = [
-	option('Target', '-p, --profile <NAME>', 'use a stored profile', 'MAILCTL_PROFILE'),
-	option('Target', '--base-url <URL>', 'use the service at this URL', 'MAILCTL_BASE_URL'),
-	option('Target', '--db <PATH>', 'use this local database', 'MAILCTL_DB'),
-	option(
-		'Target',
-		'--token-file <PATH>',
-		'read the API token from a file',
-		'MAILCTL_TOKEN, MAILCTL_TOKEN_FILE',
-	),
-	option('Target', '--token-stdin', 'read the API token from standard input'),
-	option(
-		'Output',
-		'-o, --output <FMT>',
-		'table, wide, tsv, csv, json, ndjson, markdown, name',
-		'MAILCTL_OUTPUT',
-	),
-	option('Output', '--json', 'same as --output json'),
-	option('Output', '--fields <a,b>', 'show only these columns, or keys of JSON'),
-	option('Output', '--query <EXPR>', 'filter JSON with a JMESPath expression; -o tsv prints bare values'),
-	option('Output', '--no-header', 'omit the header line'),
-	option('Output', '--no-truncate', 'do not shorten cells'),
-	option('Output', '--no-pager', 'do not use a pager', 'MAILCTL_PAGER, PAGER'),
-	option('Output', '--time-zone <ZONE>', 'show and read times in this zone', 'MAILCTL_TIME_ZONE, TZ'),
-	option('Output', '--color <WHEN>', 'auto, always or never', 'NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM'),
-	option('Output', '--no-color', 'same as --color never'),
-	option('Output', '-q, --quiet', 'hide progress and hints; create prints only the id'),
-	option('Output', '-v, --verbose', 'print timings'),
-	option('Output', '--debug', 'trace HTTP and SMTP, and print stacks', 'MAILCTL_DEBUG'),
-	option('Consent', '-y, --yes', 'answer yes to simple questions'),
-	option('Consent', '--confirm <NAME>', 'confirm a severe change by the name it asks for'),
-	option('Consent', '--no-input', 'never prompt', 'MAILCTL_NO_INPUT, CI'),
-	option('Consent', '-n, --dry-run', 'show what would change, and change nothing'),
-	option('Time', '--timeout <DUR>', 'limit one request (30s)', 'MAILCTL_TIMEOUT'),
-	option('Time', '--deadline <DUR>', 'limit the whole command (no limit)'),
-	option('Time', '--retries <N>', 'retry requests that were not processed (3)', 'MAILCTL_RETRIES'),
-	option('Network', '--ca-cert <FILE>', 'trust this certificate authority too'),
-	option('Network', '--insecure', 'do not verify the TLS certificate'),
-	option('Network', '--proxy <URL>', 'use this proxy', 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY'),
-	option('Output', '--exit-empty', 'exit with 8 if there are no results'),
-	{ ...option('Time', '--now <TIME>', 'fix the clock', 'SOURCE_DATE_EPOCH'), hidden: true },
-];
-
-function option(group: OptionGroup, flags: string, summary: string, environment?: string): GlobalOption {
-	return { group, flags, summary, ...(environment !== undefined && { environment }) };
-}
-
-export interface RawGlobals {
-	profile?: string;
-	baseUrl?: string;
-	db?: string;
-	tokenFile?: string;
-	tokenStdin?: boolean;
-	output?: string;
-	json?: boolean;
-	fields?: string;
-	query?: string;
-	header?: boolean;
-	truncate?: boolean;
-	pager?: boolean;
-	timeZone?: string;
-	color?: string | false;
-	quiet?: boolean;
-	verbose?: boolean;
-	debug?: boolean;
-	yes?: boolean;
-	confirm?: string;
-	input?: boolean;
-	dryRun?: boolean;
-	timeout?: string;
-	deadline?: string;
-	retries?: string;
-	caCert?: string;
-	insecure?: boolean;
-	proxy?: string;
-	exitEmpty?: boolean;
-	now?: string;
-}
-
-export type Env = Readonly<Record<string, string | undefined>>;
-
-export type ColorMode = 'auto' | 'always' | 'never';
+const colorModes = ['auto', 'always', 'never'] as const;
+export type ColorMode = (typeof colorModes)[number];
 
 export const formats = ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'] as const;
 export type Format = (typeof formats)[number];
+
+type More = Pick<OptionSpec, 'short' | 'env' | 'of' | 'hidden'>;
+
+const flag = (summary: string, more: More = {}) => ({ kind: 'flag' as const, summary, ...more });
+
+const text = (placeholder: string, summary: string, more: More = {}) => ({
+	...{ kind: 'text' as const, placeholder, summary },
+	...more,
+});
+
+const path = (placeholder: string, summary: string, more: More = {}) => ({
+	...{ kind: 'path' as const, placeholder, summary },
+	...more,
+});
+
+const target = {
+	profile: text('NAME', 'use a stored profile', { short: 'p', env: 'MAILCTL_PROFILE', of: 'profile' }),
+	baseUrl: text('URL', 'use the service at this URL', { env: 'MAILCTL_BASE_URL' }),
+	db: path('PATH', 'use this local database', { env: 'MAILCTL_DB' }),
+	tokenFile: path('PATH', 'read the API token from a file', { env: 'MAILCTL_TOKEN, MAILCTL_TOKEN_FILE' }),
+	tokenStdin: flag('read the API token from standard input'),
+};
+
+const output = {
+	output: {
+		...{ kind: 'choice' as const, choices: formats, short: 'o', placeholder: 'FMT' },
+		...{ summary: 'print in this format', env: 'MAILCTL_OUTPUT' },
+	},
+	json: flag('same as --output json'),
+	fields: text('a,b', 'show only these columns, or keys of JSON'),
+	query: text('EXPR', 'filter JSON with a JMESPath expression; -o tsv prints bare values'),
+	noHeader: flag('omit the header line'),
+	noTruncate: flag('do not shorten cells'),
+	noPager: flag('do not use a pager', { env: 'MAILCTL_PAGER, PAGER' }),
+	timeZone: text('ZONE', 'show and read times in this zone', { env: 'MAILCTL_TIME_ZONE, TZ' }),
+	color: {
+		...{ kind: 'choice' as const, choices: colorModes, placeholder: 'WHEN' },
+		...{ summary: 'use colors', env: 'NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, TERM' },
+	},
+	noColor: flag('same as --color never'),
+	quiet: flag('hide progress and hints; create prints only the id', { short: 'q' }),
+	verbose: flag('print timings', { short: 'v' }),
+	debug: flag('trace HTTP and SMTP, and print stacks', { env: 'MAILCTL_DEBUG' }),
+	exitEmpty: flag('exit with 8 if there are no results'),
+};
+
+const consent = {
+	yes: flag('answer yes to simple questions', { short: 'y' }),
+	confirm: text('NAME', 'confirm a severe change by the name it asks for'),
+	noInput: flag('never prompt', { env: 'MAILCTL_NO_INPUT, CI' }),
+	dryRun: flag('show what would change, and change nothing', { short: 'n' }),
+};
+
+const time = {
+	timeout: text('DUR', 'limit one request (30s)', { env: 'MAILCTL_TIMEOUT' }),
+	deadline: text('DUR', 'limit the whole command (no limit)'),
+	retries: text('N', 'retry requests that were not processed (3)', { env: 'MAILCTL_RETRIES' }),
+	now: text('TIME', 'fix the clock', { env: 'SOURCE_DATE_EPOCH', hidden: true }),
+};
+
+const network = {
+	caCert: path('FILE', 'trust this certificate authority too'),
+	insecure: flag('do not verify the TLS certificate'),
+	proxy: text('URL', 'use this proxy', { env: 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY' }),
+};
+
+const specs = { ...target, ...output, ...consent, ...time, ...network };
+
+/** The options of all commands. Their values stay texts, which the settings parse (`config/settings.ts`). */
+export const globalOptions: OptionSpecs = specs;
+
+export const globalGroups: Readonly<Record<string, readonly string[]>> = {
+	Target: Object.keys(target),
+	Output: Object.keys(output),
+	Consent: Object.keys(consent),
+	Time: Object.keys(time),
+	Network: Object.keys(network),
+};
+
+export type RawGlobals = {
+	[K in keyof typeof specs]?: (typeof specs)[K] extends { kind: 'flag' } ? boolean : string;
+};
+
+export type Env = Readonly<Record<string, string | undefined>>;
 
 export function isFormat(text: string): text is Format {
 	return (formats as readonly string[]).includes(text);
@@ -123,22 +117,23 @@ export function isForPeople(cx: { out: { format: Format }; globals: RawGlobals }
 	return isTable(cx.out.format) && cx.globals.fields === undefined;
 }
 
-const valued = new Set(
-	globalOptions.flatMap(({ flags }) => (flags.includes('<') ? (flags.match(/--?[a-z-]+/g) ?? []) : [])),
-);
+const names = (specs: readonly [string, OptionSpec][]) =>
+	new Set(specs.flatMap(([key, spec]) => namesOf(key, spec)));
 
-export const globalFlags: ReadonlySet<string> = new Set(
-	globalOptions.flatMap(({ flags }) => flags.match(/--?[a-z][a-z-]*/g) ?? []),
-);
+export const globalFlags: ReadonlySet<string> = names(Object.entries(globalOptions));
+
+const valued = names(Object.entries(globalOptions).filter(([, spec]) => takesValue(spec)));
 
 /** Returns the operands of the command line in order. Knows only global options. */
-export function operands(argv: readonly string[]): string[] {
-	const found: string[] = [];
+export function operands(argv: readonly string[]): { word: string; at: number }[] {
+	const found: { word: string; at: number }[] = [];
+	const end = argv.indexOf('--');
 	for (let at = 0; at < argv.length; at += 1) {
 		const word = argv[at] ?? '';
-		if (word === '--') return [...found, ...argv.slice(at + 1)];
-		if (valued.has(word)) at += 1;
-		else if (!word.startsWith('-') || word === '-') found.push(word);
+		if (at === end) continue;
+		const isBehindDashes = end !== -1 && at > end;
+		if (!isBehindDashes && valued.has(word)) at += 1;
+		else if (isBehindDashes || !word.startsWith('-') || word === '-') found.push({ word, at });
 	}
 	return found;
 }

@@ -4,68 +4,46 @@ import {
 	type Command,
 	type CommandGroup,
 	flagOf,
+	flagsOf,
 	headings,
 	isCommand,
 	type OptionSpec,
-	offFlagOf,
 	type TreeEntry,
+	takesValue,
 	visibleIn,
 } from './command.js';
 import { exitMeanings } from './exit.js';
-import { type GlobalOption, globalOptions, optionGroups } from './globals.js';
+import { globalGroups, globalOptions } from './globals.js';
 
 export const purpose = 'manage a mailing service or a local database from the command line';
 
-const globalLine = 'Global options: mailctl help options';
-
 export function rootHelp(entries: readonly TreeEntry[]): string {
+	const width = Math.max(...entries.map(({ name }) => name.length));
 	return page([
 		`mailctl: ${purpose}`,
 		section('Usage', ['mailctl <command> [options]']),
-		...groupsOf(entries),
-		section(
-			'Help',
-			pairs([
-				['mailctl <command> --help', 'show the help of a command'],
-				['mailctl help options', 'show the options of all commands'],
-				['mailctl help <topic>', `${topicNames.slice(1, 5).join(', ')},`],
-				['', topicNames.slice(5).join(', ')],
-			]),
-		),
-	]);
-}
-
-function groupsOf(entries: readonly TreeEntry[]): string[] {
-	const width = Math.max(...entries.map(({ name }) => name.length));
-	return headings.map((heading) => {
-		const shown = entries.filter((one) => one.heading === heading);
-		return section(heading, pairs(shown.map(({ name, summary }) => [name.padEnd(width), summary])));
-	});
-}
-
-export function globalHelp(): string {
-	const shown = globalOptions.filter(({ hidden }) => hidden !== true);
-	const rows = ({ flags, summary, environment }: GlobalOption): [string, string] => [
-		flags.startsWith('--') ? `    ${flags}` : flags,
-		environment === undefined ? summary : `${summary} [${environment}]`,
-	];
-	const width = Math.max(...shown.map((one) => rows(one)[0].length));
-	return page([
-		'Use these options before or after any command. Brackets name environment variables.',
-		...optionGroups.map((group) =>
+		...headings.map((heading) =>
 			section(
-				group,
-				pairs(
-					shown
-						.filter((one) => one.group === group)
-						.map((one) => {
-							const [flags, summary] = rows(one);
-							return [flags.padEnd(width), summary];
-						}),
-				),
+				heading,
+				entries.filter((one) => one.heading === heading).map(({ name, summary }) => [name, summary]),
+				width,
 			),
 		),
+		section('Help', [
+			['mailctl <command> --help', 'show the help of a command'],
+			['mailctl help options', 'show the options of all commands'],
+			['mailctl help <topic>', `${topicNames.slice(1, 5).join(', ')},`],
+			['', topicNames.slice(5).join(', ')],
+		]),
 	]);
+}
+
+/** The options of all commands, described like those of one. */
+const globals = { options: globalOptions, optionGroups: globalGroups };
+
+export function globalHelp(): string {
+	const intro = 'Use these options before or after any command. Brackets name environment variables.';
+	return page([intro, ...sectionsOf(globals).map(sectionText)]);
 }
 
 interface Screen {
@@ -82,56 +60,46 @@ export function fitTopic(text: string, { isTTY, columns }: Screen): string {
 }
 
 export function nodeHelp(node: Command | CommandGroup, path: readonly string[]): string {
-	return isCommand(node) ? commandHelp(node, path) : groupHelp(node, path);
-}
-
-function groupHelp(group: CommandGroup, path: readonly string[]): string {
 	const name = `mailctl ${path.join(' ')}`;
-	const rows = visibleIn(group).map((one): [string, string] => [
-		isCommand(one) ? [one.name, ...one.args.map(argWord)].join(' ') : one.name,
-		one.summary,
-	]);
-	const self = group.self === undefined ? examplesOf(group) : details(group.self);
-	return page([
-		`${name}: ${group.summary}`,
-		...paragraphs(group.description ?? group.self?.description),
-		section('Usage', [
-			...(group.self === undefined ? [] : [`${name} ${tail(group.self)}`.trimEnd()]),
-			...(rows.length === 0 ? [] : [`${name} <command> [options]`]),
-		]),
-		...(rows.length === 0 ? [] : [section('Commands', pairs(rows))]),
-		...self,
-		globalLine,
-	]);
-}
-
-function commandHelp(command: Command, path: readonly string[]): string {
-	return page([
-		`mailctl ${path.join(' ')}: ${command.summary}`,
-		...paragraphs(command.description),
-		section('Usage', [`mailctl ${path.join(' ')} ${tail(command)}`.trimEnd()]),
-		...details(command),
-		globalLine,
-	]);
-}
-
-function details(command: Command): string[] {
-	const { args, output, exits = [], examples = [], aliases = [] } = command;
-	return [
-		...(aliases.length === 0 ? [] : [section('Aliases', [aliases.join(', ')])]),
-		...(args.length === 0
-			? []
-			: [section('Arguments', pairs(args.map((arg) => [argWord(arg), arg.summary])))]),
-		...optionSections(command),
-		...(output === undefined ? [] : [section('Output (-o json)', [output])]),
-		...(exits.length === 0
-			? []
-			: [section('Exit codes', pairs(exits.map((code) => [String(code), exitMeanings[code]])))]),
-		...examplesOf({ examples }),
+	const self = isCommand(node) ? node : node.self;
+	const below = isCommand(node) ? [] : visibleIn(node);
+	const commands = below.map(
+		(one): Row => [[one.name, ...(isCommand(one) ? one.args.map(argWord) : [])].join(' '), one.summary],
+	);
+	const usage = [
+		...(self === undefined ? [] : [`${name} ${tail(self)}`.trimEnd()]),
+		...(commands.length === 0 ? [] : [`${name} <command> [options]`]),
 	];
+	return page([
+		`${name}: ${node.summary}`,
+		...paragraphs(node.description ?? self?.description),
+		section('Usage', usage),
+		...(commands.length === 0 ? [] : [section('Commands', commands)]),
+		...sectionsOf(self ?? node).map(sectionText),
+		'Global options: mailctl help options',
+	]);
 }
 
-function optionSections({ options, optionGroups = {} }: Command): string[] {
+type Row = readonly [left: string, right: string];
+
+/** `rows` are lines, or pairs of columns. `width` is that of the left column, if other sections share it. */
+interface Section {
+	title: string;
+	rows: readonly (string | Row)[];
+	width?: number;
+}
+
+/** Returns what help and manual pages show of a command, without empty sections. */
+export function sectionsOf(described: Partial<Command>): Section[] {
+	const {
+		args = [],
+		options = {},
+		optionGroups = {},
+		output,
+		exits = [],
+		examples = [],
+		aliases = [],
+	} = described;
 	const shown = Object.entries(options).filter(([, spec]) => spec.hidden !== true);
 	const words = new Map(
 		shown.map(([key, spec]) => [key, [optionLabel(key, spec), optionSummary(spec)] as const]),
@@ -139,14 +107,32 @@ function optionSections({ options, optionGroups = {} }: Command): string[] {
 	const width = columnOf([...words.values()]);
 	const grouped = new Set(Object.values(optionGroups).flat());
 	const groups = { ...optionGroups, Options: [...words.keys()].filter((key) => !grouped.has(key)) };
-	return Object.entries(groups).flatMap(([title, keys]) => {
-		const rows = keys.map((key) => words.get(key)).filter((row) => row !== undefined);
-		return rows.length === 0 ? [] : [section(title, pairs(rows, width))];
-	});
+	const all: Section[] = [
+		{ title: 'Aliases', rows: aliases.length === 0 ? [] : [aliases.join(', ')] },
+		{ title: 'Arguments', rows: args.map((arg) => [argWord(arg), arg.summary]) },
+		...Object.entries(groups).map(([title, keys]) => {
+			return {
+				title,
+				rows: keys.flatMap((key) => [words.get(key)].filter((row) => row !== undefined)),
+				width,
+			};
+		}),
+		{ title: 'Output (-o json)', rows: output === undefined ? [] : [output] },
+		{ title: 'Exit codes', rows: exits.map((code) => [String(code), exitMeanings[code]]) },
+		{ title: 'Examples', rows: examples },
+	];
+	return all.filter(({ rows }) => rows.length > 0);
 }
 
-function examplesOf({ examples = [] }: Pick<CommandGroup, 'examples'>): string[] {
-	return examples.length === 0 ? [] : [section('Examples', examples)];
+/** The rows of environment variables and their options. */
+export function environmentRows(): Row[] {
+	return Object.entries(globalOptions).flatMap(([key, spec]): Row[] =>
+		spec.env === undefined || spec.hidden === true ? [] : [[spec.env, optionLabel(key, spec).trim()]],
+	);
+}
+
+export function globalSections(): Section[] {
+	return sectionsOf(globals);
 }
 
 export function tail(command: Command): string {
@@ -157,21 +143,20 @@ export function tail(command: Command): string {
 	return [...command.args.map(argWord), ...required, ...more].join(' ');
 }
 
-export function argWord({ name, optional, many }: ArgSpec): string {
+function argWord({ name, optional, many }: ArgSpec): string {
 	const word = many === true ? `${name}…` : name;
 	return optional === true ? `[${word}]` : `<${word}>`;
 }
 
-export function optionLabel(key: string, spec: OptionSpec): string {
+function optionLabel(key: string, spec: OptionSpec): string {
 	const short = spec.short === undefined ? '    ' : `-${spec.short}, `;
-	if (spec.kind === 'flag') return `${short}${flagOf(key)}`;
-	if (spec.kind === 'tri') return `${short}${flagOf(key)} | ${offFlagOf(key, spec)}`;
+	if (!takesValue(spec)) return short + flagsOf(key, spec).join(' | ');
 	const word = `${short}${flagOf(key)} ${placeholder(spec)}`;
 	if (spec.kind === 'choices') return `${word},…`;
 	return spec.kind === 'list' || spec.kind === 'pairs' ? `${word}…` : word;
 }
 
-export function optionSummary(spec: OptionSpec): string {
+function optionSummary(spec: OptionSpec): string {
 	const notes = [
 		...(spec.required === true ? ['required'] : []),
 		...('choices' in spec ? [spec.choices.join(', ')] : []),
@@ -220,17 +205,23 @@ function page(parts: readonly string[]): string {
 	return `${parts.join('\n\n')}\n`;
 }
 
-function section(title: string, lines: readonly string[]): string {
+function section(title: string, rows: Section['rows'], width?: number): string {
+	return sectionText({ title, rows, ...(width !== undefined && { width }) });
+}
+
+function sectionText({ title, rows, width }: Section): string {
+	const wide = width ?? columnOf(rows.filter((row) => typeof row !== 'string'));
+	const lines = rows.map((row) => {
+		if (typeof row === 'string') return row;
+		const [left, right] = row;
+		return left.length <= wide
+			? `${left.padEnd(wide)}  ${right}`
+			: `${left}\n  ${' '.repeat(wide)}  ${right}`;
+	});
 	return [`${title}:`, ...lines.map((line) => `  ${line}`)].join('\n');
 }
 
-function pairs(rows: readonly (readonly [string, string])[], wide = columnOf(rows)): string[] {
-	return rows.map(([left, right]) =>
-		left.length <= wide ? `${left.padEnd(wide)}  ${right}` : `${left}\n  ${' '.repeat(wide)}  ${right}`,
-	);
-}
-
-function columnOf(rows: readonly (readonly [string, string])[]): number {
+function columnOf(rows: readonly Row[]): number {
 	return Math.min(34, Math.max(...rows.map(([left]) => left.length)));
 }
 

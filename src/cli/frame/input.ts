@@ -5,19 +5,20 @@ import {
 	type ArgSpec,
 	type Command,
 	type CommandGroup,
-	camel,
+	childOf,
 	flagOf,
 	flagsOf,
 	isCommand,
 	type OptionSpec,
-	offFlagOf,
+	type OptionSpecs,
 	type RecordKind,
 	type TextForm,
+	takesValue,
 	visibleIn,
 } from './command.js';
 import { type Hint, joinHints, mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
-import { globalOptions, type RawGlobals } from './globals.js';
+import { globalOptions, operands, type RawGlobals } from './globals.js';
 import { verbsFor } from './help.js';
 import type { Sources } from './sources.js';
 import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
@@ -71,13 +72,11 @@ export async function readInput(
 }
 
 function assertChange({ options, changes }: Command, raw: Readonly<Record<string, unknown>>): void {
-	if (changes === undefined) return;
+	if (changes === undefined || changes.some((key) => raw[key] !== undefined)) return;
 	const flags = Object.entries(options).flatMap(([key, spec]) =>
 		changes.includes(key) ? flagsOf(key, spec) : [],
 	);
-	// Commander stores `--no-x` under `x`, but other words under their own names.
-	const isGiven = flags.some((flag) => raw[camel(flag.slice(2))] !== undefined);
-	if (!isGiven) throw new UsageError(`nothing to change: give one of ${flags.join(', ')}`);
+	throw new UsageError(`nothing to change: give one of ${flags.join(', ')}`);
 }
 
 async function readArgs(
@@ -170,7 +169,7 @@ async function readOption(
 	},
 ): Promise<unknown> {
 	const flag = flagOf(key);
-	if (spec.kind === 'tri') return readTri(key, spec, raw);
+	if (spec.kind === 'tri') return raw[key];
 	if (spec.kind === 'flag') return raw[key] === true;
 	const given = raw[key] ?? fallbackOf(spec, dependencies);
 	if (isRepeated(spec)) return readRepeated(spec, given, flag);
@@ -197,17 +196,6 @@ function fallbackOf(spec: OptionSpec, { env, settings }: InputDependencies): str
 	const variable = spec.env === undefined ? undefined : env[spec.env] || undefined;
 	const stored = spec.setting === 'list' ? (settings.list.value ?? undefined) : undefined;
 	return variable ?? stored;
-}
-
-function readTri(
-	key: string,
-	spec: Extract<OptionSpec, { kind: 'tri' }>,
-	raw: Readonly<Record<string, unknown>>,
-): boolean | undefined {
-	// Commander stores `--no-x` under `x`, but other words under their own names.
-	if (spec.off === undefined) return typeof raw[key] === 'boolean' ? raw[key] : undefined;
-	if (raw[key] === true) return true;
-	return raw[camel(spec.off)] === true ? false : undefined;
 }
 
 type Repeated = Extract<OptionSpec, { kind: 'list' | 'choices' | 'pairs' }>;
@@ -278,156 +266,103 @@ export type Parsed =
 			globals: RawGlobals;
 	  };
 
-export function parse(node: Command | CommandGroup, argv: readonly string[]): Parsed {
-	const parsers = new Parsers(node, argv);
+/** Throws `UsageError`. The options of a command may stand before its verb, if they are flags. */
+export function parse(noun: Command | CommandGroup, argv: readonly string[]): Parsed {
+	const { node, path, rest } = follow(noun, argv);
+	const self = isCommand(node) ? node : node.self;
+	const parser = new Parser(node.name)
+		.exitOverride()
+		.configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
+		.helpOption('-h, --help', 'show help')
+		.allowExcessArguments(!isCommand(node));
+	parser.helpInformation = () => '';
+	for (const { name, many } of self?.args ?? [])
+		parser.argument(many === true ? `[${name}...]` : `[${name}]`);
+	// A command may have an option of the same name as a global one: `--no-header` and `api --header`.
+	const globals = addOptions(parser, { specs: globalOptions, prefix: 'global ', argv });
+	const options = addOptions(parser, { specs: self?.options ?? {}, prefix: '', argv });
 	try {
-		parsers.program.parse(argv, { from: 'user' });
+		parser.parse(rest, { from: 'user' });
 	} catch (error) {
 		if (!(error instanceof CommanderError)) throw error;
-		if (parsers.end === null) throw refusalOf(error, parsers.path);
+		if (error.code !== 'commander.helpDisplayed') throw refusalOf(error, path);
+		return { kind: 'help', node, path, globals: globals() };
 	}
-	if (parsers.end === null) throw new UsageError('no command given', { hint: mailctl('--help') });
-	return parsers.end;
+	const { args: words } = parser;
+	const excess = words[self?.args.length ?? 0];
+	if (!isCommand(node) && excess !== undefined) throw unknownCommand(excess, node, path);
+	if (self === undefined) return { kind: 'help', node, path, globals: globals() };
+	return { kind: 'run', command: self, path, words, options: options(), globals: globals() };
 }
 
-/** A global option. A command may have an option with the same key: `--no-header` and `send --header`. */
-class AnyCommandOption extends Option {
-	readonly key = super.attributeName();
-
-	override attributeName(): string {
-		return `global ${super.attributeName()}`;
+/** Finds the command that the first operands name. `rest`: all words but those. */
+function follow(noun: Command | CommandGroup, argv: readonly string[]) {
+	const path = [noun.name];
+	const [first, ...others] = operands(argv);
+	const taken = [first?.at];
+	let node = noun;
+	for (const { word, at } of others) {
+		const child = isCommand(node) ? undefined : childOf(node, word);
+		if (child === undefined) break;
+		node = child;
+		path.push(child.name);
+		taken.push(at);
 	}
+	return { node, path, rest: argv.filter((_, at) => !taken.includes(at)) };
 }
 
-class Parsers {
-	readonly program: Parser;
-	path: readonly string[] = [];
-	end: Parsed | null = null;
-	readonly #argv: readonly string[];
-
-	constructor(node: Command | CommandGroup, argv: readonly string[]) {
-		this.#argv = argv;
-		this.program = this.#start('mailctl', () => this.#help(this.program, node, [node.name]));
-		this.#addGlobals(this.program);
-		this.#addTo(this.program, node, []);
-	}
-
-	#start(name: string, onHelp: () => void): Parser {
-		const parser = new Parser(name);
-		parser.helpInformation = () => {
-			onHelp();
-			return '';
-		};
-		return parser
-			.exitOverride()
-			.configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
-			.enablePositionalOptions()
-			.helpCommand(false)
-			.helpOption('-h, --help', 'show help');
-	}
-
-	#addGlobals(parser: Parser): void {
-		for (const { flags, summary, hidden } of globalOptions) {
-			const option = new AnyCommandOption(flags, summary).hideHelp(hidden === true);
-			parser.addOption(option.required ? this.#once(option, parser) : option);
-		}
-	}
-
-	#addTo(above: Parser, node: Command | CommandGroup, abovePath: readonly string[]): void {
-		const path = [...abovePath, node.name];
-		const parser: Parser = this.#start(node.name, () => this.#help(parser, node, path));
-		parser.aliases([...(node.aliases ?? [])]);
-		above.addCommand(parser);
-		above.hook('preSubcommand', (_, next) => {
-			if (next === parser) this.#fill(parser, node, path);
-		});
-	}
-
-	#fill(parser: Parser, node: Command | CommandGroup, path: readonly string[]): void {
-		this.path = path;
-		this.#addGlobals(parser);
-		const self = isCommand(node) ? node : node.self;
-		if (!isCommand(node)) {
-			for (const child of node.commands) this.#addTo(parser, child, path);
-			parser.on('command:*', ([word = '']: string[]) => {
-				throw unknownCommand(word, node, path);
-			});
-		}
-		if (self === undefined) return;
-		for (const { name, many } of self.args) parser.argument(many === true ? `[${name}...]` : `[${name}]`);
-		for (const [key, spec] of Object.entries(self.options)) this.#addOption(parser, key, spec);
-		parser.allowExcessArguments(!isCommand(node)).action(() => {
-			const { args: words } = parser;
-			const excess = words[self.args.length];
-			if (!isCommand(node) && excess !== undefined) throw unknownCommand(excess, node, path);
-			this.end = { kind: 'run', command: self, path, words, ...given(parser) };
-		});
-	}
-
-	#addOption(parser: Parser, key: string, spec: OptionSpec): void {
-		const flag = `${spec.short === undefined ? '' : `-${spec.short}, `}${flagOf(key)}`;
-		const option = new Option(`${flag} <value>`, spec.summary);
-		switch (spec.kind) {
-			case 'flag':
-				parser.addOption(new Option(flag, spec.summary));
-				return;
-			case 'tri':
-				parser.addOption(new Option(flag, spec.summary).conflicts(spec.off ?? []));
-				parser.addOption(new Option(offFlagOf(key, spec)));
-				return;
-			case 'list':
-			case 'choices':
-			case 'pairs':
-				option.argParser((value: string, before: string[] | undefined) => [
-					...(before ?? []),
-					this.#noOption(value, option, parser),
-				]);
-				parser.addOption(option);
-				return;
-			default:
-				parser.addOption(this.#once(option, parser));
-		}
-	}
-
-	/** Rejects a repeated option, because one of the two values would be lost silently. */
-	#once(option: Option, parser: Parser): Option {
-		return option.argParser((value: string, before: unknown) => {
-			if (before !== undefined) throw givenTwice(option);
-			return this.#noOption(value, option, parser);
-		});
-	}
-
-	/** Rejects options as values: `--text $BODY --preview text` with an empty variable would send instead of preview. */
-	#noOption(value: string, { long, short }: Option, { options }: Parser): string {
-		const [flag = value] = value.startsWith('--') ? value.split('=') : [value];
-		const isOption = options.some((one) => one.long === flag || one.short === flag);
-		if (!isOption || this.#argv.includes(`${long}=${value}`)) return value;
-		throw new UsageError(`${long ?? short} has no value: ${flag} is an option`);
-	}
-
-	#help(parser: Parser, node: Command | CommandGroup, path: readonly string[]): void {
-		this.end = { kind: 'help', node, path, globals: given(parser).globals };
-	}
+interface Added {
+	specs: OptionSpecs;
+	prefix: string;
+	argv: readonly string[];
 }
 
-function givenTwice({ long }: Option): UsageError {
-	return new UsageError(`${long} is given twice`);
-}
-
-function given(parser: Parser): Pick<Extract<Parsed, { kind: 'run' }>, 'options' | 'globals'> {
-	const options: Record<string, unknown> = {};
-	const globals: Record<string, unknown> = {};
-	for (let one: Parser | null = parser; one !== null; one = one.parent) {
-		for (const option of one.options) {
-			const key = option.attributeName();
-			if (one.getOptionValueSource(key) !== 'cli') continue;
-			const isOwn = !(option instanceof AnyCommandOption);
-			const [into, name] = isOwn ? [options, key] : [globals, option.key];
-			if (one !== parser && option.required && Object.hasOwn(into, name)) throw givenTwice(option);
-			into[name] ??= one.getOptionValue(key);
+/** Returns a function that reads the given values by key: texts, lists of texts, and booleans for flags. */
+function addOptions(parser: Parser, { specs, prefix, argv }: Added): () => Record<string, unknown> {
+	for (const [key, spec] of Object.entries(specs)) {
+		const short = spec.short === undefined ? '' : `-${spec.short}, `;
+		const flags = flagsOf(key, spec);
+		for (const flag of flags) {
+			const words = takesValue(spec) ? `${flag} <value>` : flag;
+			const option = new Option(flag === flags[0] ? short + words : words).hideHelp(spec.hidden === true);
+			option.attributeName = () => prefix + key;
+			parser.addOption(
+				option.argParser((value: string, before: unknown) => {
+					if (!takesValue(spec)) return turned(flag, flags, before);
+					assertNoOption(value, flag, { parser, argv });
+					if (isRepeated(spec)) return [...(Array.isArray(before) ? before : []), value];
+					// One of the two values would be lost silently.
+					if (before !== undefined) throw new UsageError(`${flag} is given twice`);
+					return value;
+				}),
+			);
 		}
 	}
-	return { options, globals };
+	return () =>
+		Object.fromEntries(
+			Object.keys(specs)
+				.filter((key) => parser.getOptionValueSource(prefix + key) === 'cli')
+				.map((key) => [key, parser.getOptionValue(prefix + key)]),
+		);
+}
+
+/** Returns the value of a flag, or of one of two opposite flags. */
+function turned(flag: string, [on, off]: readonly string[], before: unknown): boolean {
+	const isOn = flag === on;
+	if (off !== undefined && before === !isOn) throw new UsageError(`use either '${on}' or '${off}', not both`);
+	return isOn;
+}
+
+/** Rejects options as values: `--text $BODY --preview text` with an empty variable would send instead of preview. */
+function assertNoOption(
+	value: string,
+	flag: string,
+	{ parser, argv }: { parser: Parser; argv: readonly string[] },
+): void {
+	const [name = value] = value.startsWith('--') ? value.split('=') : [value];
+	const isOption = parser.options.some(({ long, short }) => long === name || short === name);
+	if (isOption && !argv.includes(`${flag}=${value}`))
+		throw new UsageError(`${flag} has no value: ${name} is an option`);
 }
 
 function unknownCommand(word: string, group: CommandGroup, path: readonly string[]): UsageError {

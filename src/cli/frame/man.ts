@@ -1,7 +1,6 @@
 import { type Command, type CommandGroup, type TreeEntry, visibleIn } from './command.js';
 import { exitMeanings } from './exit.js';
-import { globalOptions } from './globals.js';
-import { argWord, optionLabel, optionSummary, purpose, tail } from './help.js';
+import { environmentRows, globalSections, purpose, sectionsOf, tail } from './help.js';
 
 interface ManPage {
 	file: string;
@@ -25,13 +24,9 @@ function mainPage(entries: readonly TreeEntry[], version: string): string {
 		'.SH COMMANDS',
 		...entries.flatMap(({ name, summary }) => term(`mailctl-${name}(1)`, summary)),
 		'.SH GLOBAL OPTIONS',
-		...globalOptions
-			.filter(({ hidden }) => hidden !== true)
-			.flatMap(({ flags, summary }) => term(flags, summary)),
+		...globalSections().flatMap(sectionLines),
 		'.SH ENVIRONMENT',
-		...globalOptions
-			.filter(({ environment, hidden }) => environment !== undefined && hidden !== true)
-			.flatMap(({ flags, environment = '' }) => term(environment, flags)),
+		...environmentRows().flatMap(([names, option]) => term(names, option)),
 		'.SH EXIT STATUS',
 		...Object.entries(exitMeanings).flatMap(([code, meaning]) => term(code, meaning)),
 		'.SH SEE ALSO',
@@ -65,23 +60,22 @@ function groupLines(group: CommandGroup, path: readonly string[]): string[] {
 }
 
 function commandLines(command: Command, path: readonly string[]): string[] {
-	const { args, options, output, exits = [], examples = [], aliases = [] } = command;
-	const given = Object.entries(options).filter(([, { hidden }]) => hidden !== true);
+	const { summary, description } = command;
 	const words = `mailctl ${path.join(' ')}`;
 	return [
 		`.SH ${quoted(words.toUpperCase())}`,
-		roff(sentence(command.summary)),
-		...(command.description === undefined ? [] : ['.PP', roff(command.description)]),
+		roff(sentence(summary)),
+		...(description === undefined ? [] : ['.PP', roff(description)]),
 		'.PP',
 		`.B ${quoted(words)}`,
 		roff(tail(command)),
-		...(aliases.length === 0 ? [] : ['.PP', roff(`Aliases: ${aliases.join(', ')}`)]),
-		...args.flatMap((arg) => term(argWord(arg), arg.summary)),
-		...given.flatMap(([key, spec]) => term(optionLabel(key, spec).trim(), optionSummary(spec))),
-		...(output === undefined ? [] : ['.PP', roff(`With -o json: ${output}`)]),
-		...exits.flatMap((code) => term(`exit ${code}`, exitMeanings[code])),
-		...(examples.length === 0 ? [] : ['.PP', 'Examples:', '.PP', '.EX', ...examples.map(roff), '.EE']),
+		...sectionsOf(command).flatMap(sectionLines),
 	].filter((line) => line !== '');
+}
+
+function sectionLines({ title, rows }: ReturnType<typeof sectionsOf>[number]): string[] {
+	const lines = rows.flatMap((row) => (typeof row === 'string' ? [roff(row)] : term(row[0].trim(), row[1])));
+	return [`.SS ${quoted(title)}`, ...(title === 'Examples' ? ['.EX', ...lines, '.EE'] : lines)];
 }
 
 function heading(name: string, version: string): string {

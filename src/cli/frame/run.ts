@@ -27,14 +27,14 @@ export async function invoke(
 	const parsed = parse(await loadNode(entry), argv);
 	if (parsed.kind === 'run') return run(parsed, options);
 	const { node, path, globals } = parsed;
-	const { json, output = '', query, pager } = globals;
+	const { json, output = '', query, noPager } = globals;
 	if (json === true || query !== undefined || (isFormat(output) && isMachine(output))) {
 		const help = options.tree.find(({ name }) => name === 'help');
 		const command = help && (await loadNode(help));
 		if (command !== undefined && isCommand(command))
 			return run({ kind: 'run', command, path: ['help'], words: path, options: {}, globals }, options);
 	}
-	await printPage(options.io, fitHelp(nodeHelp(node, path), options.io.stdout), pager !== false);
+	await printPage(options.io, fitHelp(nodeHelp(node, path), options.io.stdout), noPager !== true);
 	return exits.done;
 }
 

@@ -1,7 +1,5 @@
 import { exitMeanings } from './exit.js';
-import { globalOptions } from './globals.js';
-import type { Topic } from './help.js';
-import { globalHelp } from './help.js';
+import { environmentRows, globalHelp, type Topic } from './help.js';
 
 export function topicText(topic: Topic): string {
 	if (topic === 'exit-codes') return exitCodes();
@@ -26,9 +24,7 @@ function exitCodes(): string {
 }
 
 function environment(): string {
-	const rows = globalOptions
-		.filter(({ environment: names, hidden }) => names !== undefined && hidden !== true)
-		.map(({ flags, environment: names = '' }) => `  ${names.padEnd(46)}  ${flags}`);
+	const rows = environmentRows().map(([names, option]) => `  ${names.padEnd(46)}  ${option}`);
 	return [
 		'A flag wins over the environment, the environment over the profile, the profile over the default.',
 		'mailctl config explain shows each value and its source.',

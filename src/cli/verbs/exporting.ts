@@ -97,7 +97,7 @@ async function* textsOf<T>(
 	const progress = cx.progress('exporting', total);
 	let exported = 0;
 	try {
-		if (format === 'csv' && cx.globals.header !== false) yield { text: header, count: 0 };
+		if (format === 'csv' && cx.globals.noHeader !== true) yield { text: header, count: 0 };
 		for await (const piece of pieces) {
 			const text = joined(piece.map(line), format, exported === 0 ? 'first' : 'later');
 			yield { text, count: piece.length };
