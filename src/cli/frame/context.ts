@@ -21,10 +21,10 @@ import { onlyLocal, UsageError } from './errors.js';
 import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
 import type { Parsed } from './input.js';
 import { type Io, type IoParts, type OutStream, printPage } from './io.js';
-import { createPrompts, type Prompts } from './prompts.js';
+import { type Asking, Prompts } from './prompts.js';
 import { createSources, type Sources } from './sources.js';
 
-export interface CommandContext extends Diagnostics, Prompts {
+export interface CommandContext extends Diagnostics, Asking {
 	readonly io: Io;
 	readonly out: Out;
 	outTo(stdout: OutStream, format: Format): Out;
@@ -128,7 +128,7 @@ export async function createContext(
 	const newTimes = () => createTimes({ zone, clock, isRead: io.stdout.isTTY });
 	const times = newTimes();
 	const isAble = io.env['TERM'] !== 'dumb' && io.stderr.columns >= 20;
-	const prompts = createPrompts(io, {
+	const prompts = new Prompts(io, {
 		canAsk: settings.input.value && !isMachine(format) && isAble && io.stderr.isTTY && io.stdin.isTTY,
 		yes: globals.yes === true,
 		confirm: globals.confirm ?? null,

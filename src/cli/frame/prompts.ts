@@ -1,13 +1,13 @@
+import { Writable } from 'node:stream';
 import { clean } from '../render/clean.js';
 import { fitSentences } from '../render/wrapping.js';
 import { Declined, UsageError } from './errors.js';
 import type { Io } from './io.js';
-import type { Questions } from './questions.js';
 import { shellWord } from './words.js';
 
-export interface Line {
-	question: string;
+interface Line {
 	initial?: string;
+	/** Returns why the text is refused, or null. */
 	check?: (text: string) => Promise<string | null>;
 }
 
@@ -25,22 +25,6 @@ export type Source<T> = (typed: string) => Promise<readonly Choice<T>[]>;
  */
 export type Question = { kind: 'mild'; what: string } | { kind: 'severe'; what: string; name: string };
 
-export interface Prompts {
-	confirm(question: Question): Promise<void>;
-	/**
-	 * Asks a question that no general flag answers. Throws `Declined` (130) on no. Requires `canAsk`. `statement`: a
-	 * sentence before the question.
-	 */
-	agree(statement: string, question: string): Promise<void>;
-	choose<T>(question: string, choices: readonly Choice<T>[], initial?: T): Promise<T>;
-	search<T>(question: string, source: Source<T>): Promise<T>;
-	askWhether(question: string, initial: boolean): Promise<boolean>;
-	ask(question: string, line?: Omit<Line, 'question'>): Promise<string>;
-	askSecret(question: string, line?: Omit<Line, 'question'>): Promise<string>;
-	askText(question: string, line?: Omit<Line, 'question'>): Promise<string>;
-	readonly canAsk: boolean;
-}
-
 interface PromptOptions {
 	canAsk: boolean;
 	yes: boolean;
@@ -49,53 +33,184 @@ interface PromptOptions {
 	hasColor: boolean;
 }
 
+export type Asking = Pick<Prompts, keyof Prompts>;
+
+type Inquirer = typeof import('@inquirer/prompts');
+
+const markCells = 2;
 const promptCells = 16;
 
-export function createPrompts(io: Io, { canAsk, yes, confirm, signal, hasColor }: PromptOptions): Prompts {
-	let opened: Promise<Questions> | null = null;
-	const questions = (question: string): Promise<Questions> => {
-		if (!canAsk) throw new UsageError(`cannot prompt here: ${question}`);
-		opened ??= import('./questions.js').then(({ Questions }) => new Questions(io, signal, hasColor));
-		return opened;
-	};
-	const tell = async (what: string, question: string): Promise<string> => {
-		const statement = clean(what);
-		if (statement.length + question.length + promptCells < io.stderr.columns)
-			return `${statement} ${question}`;
-		await io.stderr.write(`${await fitSentences(statement, io.stderr)}\n`);
-		return question;
-	};
-	const agree = async (statement: string, question: string): Promise<void> => {
-		const asked = await questions(question);
-		if (!(await asked.yes(await tell(statement, question), false))) throw new Declined();
-	};
-	const mild = async (what: string): Promise<void> => {
-		if (yes) return;
-		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: 'add --yes to agree' });
-		await agree(`This will ${what}.`, 'Continue?');
-	};
-	const severe = async (what: string, name: string): Promise<void> => {
+/**
+ * Each method but `confirm` requires `canAsk`. Throws `Declined` (130) for no, Ctrl-C, Ctrl-D and a closed terminal, and
+ * the signal's reason.
+ */
+export class Prompts {
+	readonly canAsk: boolean;
+	readonly #io: Io;
+	readonly #options: PromptOptions;
+
+	constructor(io: Io, options: PromptOptions) {
+		this.#io = io;
+		this.#options = options;
+		this.canAsk = options.canAsk;
+	}
+
+	readonly confirm = async (question: Question): Promise<void> => {
+		const { what } = question;
+		const { yes, confirm } = this.#options;
+		if (question.kind === 'mild') {
+			if (yes) return;
+			if (!this.canAsk) throw new UsageError(`this will ${what}`, { hint: 'add --yes to agree' });
+			return this.agree(`This will ${what}.`, 'Continue?');
+		}
+		const { name } = question;
 		if (confirm === name) return;
-		const flag = `--confirm ${shellWord(name)}`;
+		const hint = `--confirm ${shellWord(name)}`;
 		if (confirm !== null)
-			throw new UsageError(`--confirm ${shellWord(confirm)} does not match; this will ${what}`, {
-				hint: flag,
-			});
-		if (!canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${flag} to agree` });
-		const question = await tell(`This will ${what}.`, `Type ${name} to confirm:`);
-		const typed = (await (await questions(question)).line({ question })).trim();
+			throw new UsageError(`--confirm ${shellWord(confirm)} does not match; this will ${what}`, { hint });
+		if (!this.canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${hint} to agree` });
+		const typed = (await this.ask(await this.#tell(`This will ${what}.`, `Type ${name} to confirm:`))).trim();
 		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });
 	};
-	return {
-		canAsk,
-		agree,
-		choose: async (question, choices, initial) => (await questions(question)).one(question, choices, initial),
-		search: async (question, source) => (await questions(question)).search(question, source),
-		askWhether: async (question, initial) => (await questions(question)).yes(question, initial),
-		ask: async (question, line = {}) => (await questions(question)).line({ question, ...line }),
-		askSecret: async (question, line = {}) => (await questions(question)).secret({ question, ...line }),
-		askText: async (question, line = {}) => (await questions(question)).text({ question, ...line }),
-		confirm: (question) =>
-			question.kind === 'mild' ? mild(question.what) : severe(question.what, question.name),
+
+	/** Asks a question that no general flag answers, after a sentence. Throws `Declined` on no. */
+	readonly agree = async (statement: string, question: string): Promise<void> => {
+		const asked = await this.#tell(statement, question);
+		const isAgreed = await this.#answer(asked, ({ confirm }, message, streams) =>
+			confirm({ message, default: false }, streams),
+		);
+		if (!isAgreed) throw new Declined();
 	};
+
+	readonly ask = (question: string, { initial, check }: Line = {}): Promise<string> => {
+		const options = { prefill: 'tab' as const, validate: this.#validate(check) };
+		const preset = initial === undefined ? options : { ...options, default: initial };
+		return this.#answer(question, ({ input }, message, streams) => input({ ...preset, message }, streams));
+	};
+
+	readonly askSecret = (question: string, { check }: Omit<Line, 'initial'> = {}): Promise<string> => {
+		const options = { mask: false, toggleMask: false, validate: this.#validate(check) };
+		return this.#answer(question, ({ password }, message, streams) =>
+			password({ ...options, message }, streams),
+		);
+	};
+
+	/** Opens an editor. */
+	readonly askText = async (question: string, line: Line = {}): Promise<string> => {
+		const { writeInEditor } = await import('./editor.js');
+		return writeInEditor(this.#io, { question, ...line }, this.ask);
+	};
+
+	readonly choose = async <T>(question: string, choices: readonly Choice<T>[]): Promise<T> => {
+		const shown = await this.#shown(choices);
+		return this.#answer(question, ({ select }, message, streams) =>
+			select({ message, choices: shown }, streams),
+		);
+	};
+
+	readonly search = <T>(question: string, source: Source<T>): Promise<T> =>
+		this.#answer(question, ({ search }, message, streams, fail) => {
+			const found = async (typed = '') => this.#shown(await source(typed).catch(fail));
+			return search({ message, source: found }, streams);
+		});
+
+	/** Writes a statement that leaves no room for the question in its line. */
+	async #tell(what: string, question: string): Promise<string> {
+		const statement = clean(what);
+		const { stderr } = this.#io;
+		if (statement.length + question.length + promptCells < stderr.columns) return `${statement} ${question}`;
+		await stderr.write(`${await fitSentences(statement, stderr)}\n`);
+		return question;
+	}
+
+	#fitted(text: string): Promise<string> {
+		const { isTTY, columns } = this.#io.stderr;
+		return fitSentences(clean(text), { isTTY, columns: columns - markCells });
+	}
+
+	async #shown<T>(choices: readonly Choice<T>[]): Promise<Choice<T>[]> {
+		const { shorten, widthOf } = await import('../render/width.js');
+		return choices.map((choice) => {
+			const { name, disabled } = choice;
+			const taken = markCells + 1 + (disabled === undefined ? 0 : widthOf(disabled) + 1);
+			return { ...choice, name: shorten(clean(name), this.#io.stderr.columns - taken) };
+		});
+	}
+
+	#validate(check: Line['check']): (text: string) => Promise<string | true> {
+		return async (text) => {
+			const reason = (await check?.(text)) ?? null;
+			return reason === null ? true : this.#fitted(reason);
+		};
+	}
+
+	async #answer<T>(
+		question: string,
+		prompt: (
+			inquirer: Inquirer,
+			message: string,
+			streams: Streams,
+			fail: (reason: unknown) => Promise<never>,
+		) => Promise<T>,
+	): Promise<T> {
+		if (!this.canAsk) throw new UsageError(`cannot prompt here: ${question}`);
+		const [inquirer, message] = await Promise.all([import('@inquirer/prompts'), this.#fitted(question)]);
+		const input = this.#io.stdin.raw;
+		const closed = new AbortController();
+		const fail = (reason: unknown) => {
+			closed.abort(reason);
+			return new Promise<never>(() => {});
+		};
+		// readline pauses the input for Ctrl-D. It does so after an answer, too, but then the prompt has ended by `setImmediate`.
+		const close = () => setImmediate(() => closed.abort(new Declined()));
+		input.once('pause', close).once('error', close);
+		const signals = [this.#options.signal, closed.signal];
+		const streams = { input, output: this.#output(), signal: AbortSignal.any(signals) };
+		try {
+			return await withoutSignals(() => prompt(inquirer, message, streams, fail));
+		} catch (error) {
+			for (const { aborted, reason } of signals) if (aborted) throw reason;
+			// @inquirer/prompts 8 exports none of these classes; its documentation tells them apart by name.
+			const isEnd = error instanceof Error && /^(Exit|Abort|Cancel)PromptError$/.test(error.name);
+			throw isEnd ? new Declined() : error;
+		} finally {
+			input.off('pause', close);
+			// Restoring the modes of a closed terminal fails after the last answer, when nobody handles the error.
+			setImmediate(() => input.off('error', close));
+		}
+	}
+
+	#output(): Writable {
+		const { stderr } = this.#io;
+		const { hasColor } = this.#options;
+		const output = new Writable({
+			decodeStrings: false,
+			write(chunk: string | Buffer, _encoding, done) {
+				const text = String(chunk);
+				// Write at once, because the command's next output does not go through this stream.
+				void stderr.write(hasColor ? text : text.replace(/\x1b\[[\d;]*m/g, ''));
+				done();
+			},
+		});
+		return Object.assign(output, { isTTY: true, columns: stderr.columns });
+	}
+}
+
+interface Streams {
+	input: NodeJS.ReadableStream;
+	output: Writable;
+	signal: AbortSignal;
+}
+
+/**
+ * Removes the prompt's signal listeners. With one for SIGHUP, Node would abort on a closed terminal. The listeners for
+ * SIGINT and SIGTERM would send the signal again, and end the process before the prompt restores the terminal.
+ */
+function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
+	const names = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
+	const before = new Set(names.flatMap((name) => process.listeners(name)));
+	const answer = prompt();
+	for (const name of names)
+		for (const listener of process.listeners(name)) if (!before.has(listener)) process.off(name, listener);
+	return answer;
 }
