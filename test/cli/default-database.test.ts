@@ -8,7 +8,7 @@ import { typing } from '../support/typing.js';
 
 describe.each([
 	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
-	['is not valid JSON: line 1, column 2', (path: string) => writeFile(path, '{')],
+	['is not valid JSON', (path: string) => writeFile(path, '{')],
 ])('a configuration that %s', (fault, make) => {
 	it('is a warning if the database is named, and ends with 78 otherwise', async () => {
 		const HOME = await makeHome();

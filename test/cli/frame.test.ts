@@ -203,6 +203,7 @@ describe('configuration', () => {
 		profile: 'staging',
 		profiles: { staging: { baseUrl: 'https://mail.example', output: 'csv' }, other: { db: '/o.db' } },
 	};
+	const tokens = { staging: { token: 's3cret', origin: 'https://mail.example' } };
 
 	async function home(config: unknown, credentials?: unknown): Promise<string> {
 		const folder = await makeHome();
@@ -234,43 +235,21 @@ describe('configuration', () => {
 			{ kind: 'remote', baseUrl: 'https://elsewhere.example', token: 't' },
 		],
 	] as const)('is read from %j and %j', async (flags, env, expected) => {
-		const HOME = await home(staging, { tokens: { staging: 's3cret' } });
+		const HOME = await home(staging, { tokens });
 		const targets: unknown[] = [];
 		await cli(['lists', 'list', ...flags], { env: { HOME, ...env }, connect: seen(targets) });
 		expect(targets).toEqual([expected]);
 	});
 
-	it.each([
-		['{', 1, 2],
-		['{"a": 1,}', 1, 9],
-		['{"token": s3cret}', 1, 11],
-		['{\n"a": [1, 2,, 3]}', 2, 12],
-		['{"a": {"b": "\\u00e9\\n", "c": [true, null, -1.5e3, {}]}]', 1, 55],
-	])('reports where %j stops being JSON, without its content', async (text, line, column) => {
-		const HOME = await home(text);
+	it('is reported without its content if it is not JSON', async () => {
+		const HOME = await home('{"token": s3cret}');
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
 			code: 78,
-			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON: line ${line}, column ${column}\nhint: correct it or move it away\n`,
+			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON\nhint: correct it or move it away\n`,
 		});
 		const { stdout } = await cli(['config', 'path'], { env: { HOME } });
 		expect(stdout).toContain(`config\t${join(HOME, '.config/mailctl/config.json')}\n`);
-	});
-
-	it.each([
-		[{ profiles: { a: { base_url: 'x' } } }, 'base_url" of profile "a"', 'did you mean baseUrl?'],
-		[{ profiles: { a: { theme: 1 } } }, 'theme" of profile "a"', ''],
-		[{ profils: {} }, 'profils"', 'did you mean profile or profiles?'],
-	])('reports the unknown key of %j', async (config, key, hint) => {
-		const HOME = await home(config);
-		const { code, stderr } = await cli(['config', 'list'], { env: { HOME } });
-		const [warning, hinted = ''] = stderr.split('\n');
-		expect({ code, warning }).toEqual({
-			code: 0,
-			warning: `warning: ${join(HOME, '.config/mailctl/config.json')}: unknown key "${key}`,
-		});
-		expect(hinted.replace('hint: ', '')).toMatch(hint);
-		expect((await cli(['help'], { env: { HOME } })).stderr).toBe('');
 	});
 
 	it('creates the default database in the XDG data folder', async () => {
@@ -344,7 +323,7 @@ describe('configuration', () => {
 	});
 
 	it('never shows a token', async () => {
-		const HOME = await home(staging, { tokens: { staging: 's3cret' } });
+		const HOME = await home(staging, { tokens });
 		const { stdout } = await cli(['config', 'explain', '--json'], {
 			env: { HOME, MAILCTL_TOKEN: 'alsos3cret' },
 		});

@@ -183,8 +183,8 @@ export const logout = command({
 		await confirmProtected(cx, name, readConfig(cx.paths).profiles[name] ?? profile);
 		if (cx.dryRun)
 			return cx.wouldDo(`remove the token of profile "${name}"`, { logout: name, removed: stored !== null });
-		const { removeToken } = await import('../config/config-write.js');
-		const removed = stored !== null && (await removeToken(cx.paths, name));
+		const removed = stored !== null;
+		if (removed) await (await import('../config/config-write.js')).removeToken(cx.paths, name);
 		await cx.out.document(
 			{ profile: name, removed },
 			removed ? `removed the token of profile "${name}"` : `no token is stored for profile "${name}"`,

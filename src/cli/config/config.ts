@@ -33,12 +33,6 @@ export interface Profile {
 export interface ConfigFile {
 	profile: string | null;
 	profiles: Readonly<Record<string, Profile>>;
-	unknown?: readonly UnknownKey[];
-}
-
-export interface UnknownKey {
-	key: string;
-	profile: string | null;
 }
 
 export const maxRetries = 100;
@@ -96,42 +90,23 @@ export function readConfig(paths: Paths): ConfigFile {
 	const { profile = null, profiles = {} } = found;
 	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is not a name');
 	if (!isRecord(profiles)) throw wrong('"profiles" is not an object');
-	const checked = Object.entries(profiles).map(
-		([name, value]) => [name, checkProfile(value, name, wrong)] as const,
-	);
-	const unknownIn = (value: object, known: object, profile: string | null) =>
-		Object.keys(value).flatMap((key) => (Object.hasOwn(known, key) ? [] : [{ key, profile }]));
-	return {
-		profile,
-		profiles: Object.fromEntries(checked),
-		unknown: [
-			...unknownIn(found, { profile, profiles }, null),
-			...checked.flatMap(([name, value]) => unknownIn(value, profileKeys, name)),
-		],
-	};
+	const checked = Object.entries(profiles).map(([name, value]) => [name, checkProfile(value, name, wrong)]);
+	return { profile, profiles: Object.fromEntries(checked) };
 }
 
-/** A stored token and the origin that may get it; null: the origin of its profile. */
+/** A stored token, and the origin that may get it. */
 export interface StoredToken {
 	token: string;
-	origin: string | null;
+	origin: string;
 }
 
 export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> {
-	const found = readJson(paths.credentials);
-	if (found === null) return {};
-	const wrong = new ConfigError(`${paths.credentials}: not an object of tokens by profile`, {
-		hint: wayOut,
-	});
-	if (!isRecord(found) || !isRecord(found['tokens'] ?? {})) throw wrong;
-	const tokens = isRecord(found['tokens']) ? found['tokens'] : {};
-	return Object.fromEntries(
-		Object.entries(tokens).map(([name, value]) => {
-			const stored = storedToken(value);
-			if (stored === null) throw wrong;
-			return [name, stored];
-		}),
-	);
+	const found = readJson(paths.credentials) ?? {};
+	const tokens = isRecord(found) ? (found['tokens'] ?? {}) : null;
+	const isStored = (one: unknown): one is StoredToken =>
+		isRecord(one) && typeof one['token'] === 'string' && typeof one['origin'] === 'string';
+	if (isRecord(tokens) && Object.values(tokens).every(isStored)) return tokens as Record<string, StoredToken>;
+	throw new ConfigError(`${paths.credentials}: not an object of tokens by profile`, { hint: wayOut });
 }
 
 export function readToken(paths: Paths, profile: string): StoredToken | null {
@@ -141,13 +116,6 @@ export function readToken(paths: Paths, profile: string): StoredToken | null {
 
 export function originOf(baseUrl: string): string {
 	return canParseUrl(baseUrl) ? new URL(baseUrl).origin : baseUrl;
-}
-
-function storedToken(value: unknown): StoredToken | null {
-	if (typeof value === 'string') return { token: value, origin: null };
-	if (!isRecord(value)) return null;
-	const { token, origin } = value;
-	return typeof token === 'string' && typeof origin === 'string' ? { token, origin } : null;
 }
 
 function readJson(path: string): unknown {
@@ -167,30 +135,7 @@ function readJson(path: string): unknown {
 		return JSON.parse(text);
 	} catch {
 		// The parser's own message quotes the text, which may contain a token.
-		const before = validPart(text).split('\n');
-		const at = `line ${before.length}, column ${(before.at(-1) ?? '').length + 1}`;
-		throw new ConfigError(`${path} is not valid JSON: ${at}`, { hint: wayOut });
-	}
-}
-
-/** Returns the longest start that more text could complete, because Node 20 does not always give an error's position. */
-function validPart(text: string): string {
-	let [valid, invalid] = [0, text.length + 1];
-	while (invalid - valid > 1) {
-		const middle = (valid + invalid) >> 1;
-		if (isBeginning(text.slice(0, middle))) valid = middle;
-		else invalid = middle;
-	}
-	return text.slice(0, valid);
-}
-
-function isBeginning(text: string): boolean {
-	try {
-		JSON.parse(text);
-		return true;
-	} catch (error) {
-		const { message } = error as SyntaxError;
-		return /end of JSON|^Unterminated|^Bad/.test(message) || message.includes(`position ${text.length}`);
+		throw new ConfigError(`${path} is not valid JSON`, { hint: wayOut });
 	}
 }
 

@@ -33,8 +33,7 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 /** Whether a token for the profile's origin is stored; null if the profile needs none. */
 export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profile): 'set' | 'not set' | null {
 	if (baseUrl === undefined) return null;
-	const stored = readToken(cx.paths, name);
-	return stored !== null && (stored.origin ?? originOf(baseUrl)) === originOf(baseUrl) ? 'set' : 'not set';
+	return readToken(cx.paths, name)?.origin === originOf(baseUrl) ? 'set' : 'not set';
 }
 
 export async function sayDropped(cx: CommandContext, name: string, { droppedToken }: Changed): Promise<void> {

@@ -15,14 +15,7 @@ import {
 	type RawGlobals,
 } from '../frame/globals.js';
 import { durationWord, parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
-import {
-	type ConfigFile,
-	maxRetries,
-	type Paths,
-	type Profile,
-	readToken,
-	type UnknownKey,
-} from './config.js';
+import { type ConfigFile, maxRetries, type Paths, type Profile, readToken } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
 export type { Env };
@@ -51,7 +44,6 @@ export interface Settings {
 	/** IANA name of the time zone of times and days; null: the machine's. */
 	timeZone: Resolved<string | null>;
 	now: Resolved<Micros | null>;
-	unknown: readonly UnknownKey[];
 }
 
 export function tokenOrigin({ target }: Settings, globals: RawGlobals, env: Env, paths: Paths): Origin {
@@ -103,7 +95,6 @@ export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, p
 			parseTimeZone,
 		),
 		now: pick(flag('--now', raw.now), 'SOURCE_DATE_EPOCH', undefined, null, parseMoment),
-		unknown: config.unknown ?? [],
 	};
 }
 

@@ -30,7 +30,7 @@ function storedFor(profile: string, baseUrl: string, env: Env): string | null {
 	const stored = readToken(findPaths(env), profile);
 	if (stored === null) return null;
 	const origin = originOf(baseUrl);
-	if (stored.origin === null || stored.origin === origin) return stored.token;
+	if (stored.origin === origin) return stored.token;
 	throw new UsageError(`the token of profile "${profile}" belongs to ${stored.origin}, not to ${origin}`, {
 		hint: mailctl('login', '--profile', profile, '--base-url', baseUrl),
 	});

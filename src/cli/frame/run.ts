@@ -1,7 +1,7 @@
 import { microsPerMs, monotonicMicros } from '../../api/datetime.js';
 import { ApiError, MissingExtension, mayHaveHappened, StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
-import { type ConfigFile, findPaths, type Paths, profileKeys, readConfig } from '../config/config.js';
+import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/profiles.js';
 import { type Env, resolveSettings, type Settings } from '../config/settings.js';
 import { checkReach } from '../config/target.js';
@@ -17,7 +17,6 @@ import { graceMs, isFormat, isMachine, type RawGlobals, timedBy } from './global
 import { fitHelp, nodeHelp } from './help.js';
 import { type Missing, parse, readInput } from './input.js';
 import { printPage } from './io.js';
-import { didYouMean } from './words.js';
 
 export async function invoke(
 	entry: TreeEntry,
@@ -57,7 +56,6 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
 		for (const why of unread) await cx.warn(`${why}; its settings are ignored`);
-		if (parsed.command.needsNoTarget !== true) await tellUnknown(cx);
 		checkFields(parsed, cx);
 		const ask = async (missing: Missing) => (await import('./asking.js')).askFor(cx, missing);
 		const { clock, sources } = cx;
@@ -89,15 +87,6 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 		await close();
 		if (parsed.globals.verbose === true)
 			await cx.note(`took ${Math.round((monotonicMicros() - start) / microsPerMs)} ms`);
-	}
-}
-
-async function tellUnknown(cx: CommandContext): Promise<void> {
-	const known = Object.keys(profileKeys);
-	for (const { key, profile } of cx.settings.unknown) {
-		const of = profile === null ? '' : ` of profile "${profile}"`;
-		const near = didYouMean(key, profile === null ? ['profile', 'profiles'] : known);
-		await cx.warn(`${cx.paths.config}: unknown key "${key}"${of}`, ...(near === undefined ? [] : [near]));
 	}
 }
 
