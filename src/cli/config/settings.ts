@@ -4,18 +4,20 @@ import { type Clock, isTimeZone, type Micros, systemClock } from '../../api/date
 import { shownUrl, withoutPassword } from '../../api/quote.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { shownDatabase } from '../../store/url.js';
+import { flagOf } from '../frame/command.js';
 import { UsageError } from '../frame/errors.js';
 import {
 	type ColorMode,
 	type Env,
 	type Format,
+	globalOptions,
 	isMachine,
 	isOn,
 	parseFormat,
 	type RawGlobals,
 } from '../frame/globals.js';
 import { durationWord, parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
-import { type ConfigFile, maxRetries, type Paths, type Profile, readToken } from './config.js';
+import { type ConfigFile, maxRetries, type Paths, type Profile, profileKeys, readToken } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
 
 export type { Env };
@@ -60,41 +62,21 @@ export function tokenOrigin({ target }: Settings, globals: RawGlobals, env: Env,
 export function resolveSettings(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): Settings {
 	assertProxy(raw.proxy);
 	const target = chooseTarget(raw, env, config, paths);
-	const selected = target.settings;
-	const at = `profile ${target.profile ?? target.settingsOf}`;
-	const pick = picker(env, at);
-	const own = target.profile === null ? {} : selected;
-	const color = raw.noColor === true ? { name: '--no-color', value: 'never' } : flag('--color', raw.color);
+	const own = target.profile === null ? {} : target.settings;
+	const pick = picker(raw, env, target);
 	return {
 		target,
 		profile: own,
-		output: pick(outputFlag(raw), 'MAILCTL_OUTPUT', selected.output, null, parseFormat),
-		color: pick(color, null, selected.color, 'auto', parseColor),
-		timeoutMs: pick(flag('--timeout', raw.timeout), 'MAILCTL_TIMEOUT', selected.timeout, 30_000, parseLimit),
-		retries: pick(flag('--retries', raw.retries), 'MAILCTL_RETRIES', selected.retries, 3, (text, name) =>
-			parseInteger(text, name, { max: maxRetries }),
-		),
-		deadline: pick(flag('--deadline', raw.deadline), null, undefined, null, (text, name) => ({
-			ms: parseLimit(text, name),
-			text,
-		})),
+		output: pick('output', null, parseFormat, outputFlag(raw)),
+		color: pick('color', 'auto', parseColor, raw.noColor === true ? ['--no-color', 'never'] : null),
+		timeoutMs: pick('timeout', 30_000, parseLimit),
+		retries: pick('retries', 3, (text, name) => parseInteger(text, name, { max: maxRetries })),
+		deadline: pick('deadline', null, (text, name) => ({ ms: parseLimit(text, name), text })),
 		input: resolveInput(raw, env),
-		debug: pick(
-			flag('--debug', raw.debug === true ? '1' : undefined),
-			'MAILCTL_DEBUG',
-			undefined,
-			false,
-			isOn,
-		),
-		list: pick(null, 'MAILCTL_LIST', own.list, null, (text) => text),
-		timeZone: pick(
-			flag('--time-zone', raw.timeZone),
-			'MAILCTL_TIME_ZONE',
-			selected.timeZone,
-			null,
-			parseTimeZone,
-		),
-		now: pick(flag('--now', raw.now), 'SOURCE_DATE_EPOCH', undefined, null, parseMoment),
+		debug: pick('debug', false, isOn),
+		list: pick('list', null, (text) => text),
+		timeZone: pick('timeZone', null, parseTimeZone),
+		now: pick('now', null, parseMoment),
 	};
 }
 
@@ -125,41 +107,45 @@ function assertProxy(text: string | undefined): void {
 	throw new UsageError(`--proxy: "${shownUrl(url)}" is not a URL such as http://host:3128`);
 }
 
-interface Given {
-	name: string;
-	value: string;
+type Given = readonly [name: string, text: string];
+
+function outputFlag({ output, json, query }: RawGlobals): Given | null {
+	if (query !== undefined && output === undefined) return ['--query', 'json'];
+	if (json !== true) return output === undefined ? null : ['--output', output];
+	if (output !== undefined && !isMachine(parseFormat(output)))
+		throw new UsageError(`use either --json or --output ${output}, not both`);
+	return ['--json', output ?? 'json'];
 }
 
-function flag(name: string, value: string | undefined): Given | null {
-	return value === undefined ? null : { name, value };
-}
+type Key = 'output' | 'color' | 'timeout' | 'retries' | 'deadline' | 'debug' | 'list' | 'timeZone' | 'now';
 
-function outputFlag(raw: RawGlobals): Given | null {
-	if (raw.query !== undefined && raw.output === undefined) return { name: '--query', value: 'json' };
-	if (raw.json !== true) return flag('--output', raw.output);
-	if (raw.output !== undefined && !isMachine(parseFormat(raw.output)))
-		throw new UsageError(`use either --json or --output ${raw.output}, not both`);
-	return { name: '--json', value: raw.output ?? 'json' };
-}
-
-function picker(env: Env, profileName: string) {
+function picker(raw: RawGlobals, env: Env, { profile, settingsOf, settings }: TargetChoice) {
 	return <T>(
-		given: Given | null,
-		variable: string | null,
-		stored: string | number | undefined,
+		key: Key,
 		fallback: T,
 		parse: (text: string, from: string) => T,
+		special: Given | null = null,
 	): Resolved<T> => {
-		if (given !== null)
-			return { value: parse(given.value, given.name), origin: { level: 'flag', name: given.name } };
-		const text = variable === null ? undefined : env[variable];
+		const from = (level: Origin['level'], name: string, text: unknown) => {
+			return { value: parse(String(text), name), origin: { level, name } };
+		};
+		const given = key === 'list' ? undefined : raw[key];
+		if (special !== null) return from('flag', ...special);
+		if (given !== undefined) return from('flag', flagOf(key), given);
+		const names = key === 'list' ? 'MAILCTL_LIST' : globalOptions[key]?.env;
+		const [variable = ''] = /^(?:MAILCTL|SOURCE)_\w+/.exec(names ?? '') ?? [];
 		// An empty variable counts as unset, as in most programs: `MAILCTL_OUTPUT= mailctl …`.
-		if (variable !== null && text !== undefined && text !== '')
-			return { value: parse(text, variable), origin: { level: 'environment', name: variable } };
-		if (stored !== undefined)
-			return { value: parse(String(stored), profileName), origin: { level: 'profile', name: profileName } };
+		if (env[variable]) return from('environment', variable, env[variable]);
+		// A list belongs to the target of its profile.
+		const isStored = isProfileKey(key) && !(key === 'list' && profile === null);
+		if (isStored && settings[key] !== undefined)
+			return from('profile', `profile ${profile ?? settingsOf}`, settings[key]);
 		return { value: fallback, origin: { level: 'default', name: null } };
 	};
+}
+
+function isProfileKey(key: Key): key is Key & keyof Profile {
+	return Object.hasOwn(profileKeys, key);
 }
 
 function parseColor(text: string, from: string): ColorMode {
@@ -179,19 +165,17 @@ export function explain(settings: Settings, globals: RawGlobals, env: Env, paths
 	const target = settings.target.target();
 	const at = target.kind === 'local' ? withoutPassword(shownDatabase(target.url)) : target.baseUrl;
 	const token = tokenOrigin(settings, globals, env, paths);
-	const { output, color, timeoutMs, retries, deadline, input, debug, list, now, timeZone } = settings;
+	const { timeoutMs, deadline, now, timeZone } = settings;
 	return [
 		row('profile', profile, origin),
 		row(target.kind === 'local' ? 'db' : 'baseUrl', at, origin),
 		row('token', token.level === 'default' ? null : '********', token),
-		row('output', output.value, output.origin),
-		row('color', color.value, color.origin),
+		...(['output', 'color'] as const).map((key) => row(key, settings[key].value, settings[key].origin)),
 		row('timeout', durationWord(timeoutMs.value), timeoutMs.origin),
 		row('deadline', deadline.value?.text ?? null, deadline.origin),
-		row('retries', retries.value, retries.origin),
-		row('input', input.value, input.origin),
-		row('debug', debug.value, debug.origin),
-		row('list', list.value, list.origin),
+		...(['retries', 'input', 'debug', 'list'] as const).map((key) =>
+			row(key, settings[key].value, settings[key].origin),
+		),
 		row('timeZone', timeZoneOf(settings), timeZone.origin),
 		row('now', now.value === null ? null : new Date(now.value / 1000).toISOString(), now.origin),
 		proxy(globals, env),

@@ -27,8 +27,6 @@ export async function isStream(path: string): Promise<boolean> {
 	return found !== null && !found.isFile() && !found.isDirectory();
 }
 
-class FolderGiven extends UsageError {}
-
 /**
  * Create one per call, so that only one flag can read standard input; a second one throws `UsageError`. Opens files
  * when they are read. The signal ends all reading with its reason.
@@ -111,7 +109,7 @@ export function assertFile(path: string, flag: string): Stats {
 	} catch (error) {
 		return refuse(error, path, flag);
 	}
-	if (found.isDirectory()) throw new FolderGiven(`${flag}: ${path} is a directory`);
+	if (found.isDirectory()) throw new UsageError(`${flag}: ${path} is a directory`);
 	return found;
 }
 
