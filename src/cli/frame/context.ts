@@ -6,13 +6,11 @@ import { createNameRecorder } from '../completion/names.js';
 import type { Paths } from '../config/config.js';
 import { clockOf, type Settings, timeZoneOf } from '../config/settings.js';
 import { readAuthority, readTokenOf } from '../config/token.js';
-import { parseFields } from '../render/columns.js';
 import { createOut, type Out, type Shown } from '../render/out.js';
 import { type StatusLine, withStatusLine } from '../render/progress.js';
 import type { Query } from '../render/query.js';
 import { hasColor, hasUnicode, paint } from '../render/terminal.js';
 import { createTimes, type Times } from '../render/times.js';
-import { numberText } from '../render/units.js';
 import type { Command, Tree } from './command.js';
 import { type Hint, mailctl, type NamedTarget } from './command-line.js';
 import type { Connect, ConnectDependencies, Connection, LocalEngine, Target } from './connection.js';
@@ -20,7 +18,7 @@ import { createDiagnostics, type Diagnostics } from './diagnostics.js';
 import { onlyLocal, UsageError } from './errors.js';
 import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
 import type { Parsed } from './input.js';
-import { type Io, type IoParts, type OutStream, printPage } from './io.js';
+import type { Io, IoParts, OutStream } from './io.js';
 import { type Asking, Prompts } from './prompts.js';
 import { createSources, type Sources } from './sources.js';
 
@@ -137,38 +135,22 @@ export async function createContext(
 	});
 	const listed: Shown[] = [];
 	const { strong } = await paint(hasColor(io.stdout, settings.color.value, io.env));
-	const { columns, writes, asksItself, createsDatabase } = parsed.command;
+	const { command } = parsed;
+	const { query: expression } = globals;
 	const query =
-		globals.query === undefined
-			? null
-			: await openQueryOf(globals.query, io, { format, diagnostics, writes });
-	const printed =
-		query === null ? { io, format } : { io: { ...io, stdout: query.stream }, format: 'json' as const };
-	const parts = { strong, diagnostics, listed, columns, writes };
+		expression === undefined ? null : await openQueryOf(expression, io, { format, diagnostics, command });
+	const parts = { globals, command, strong, listed, note: diagnostics.note };
 	// With `--query`, the expression reads the output, so use no pager.
-	const out = makeOut(query === null ? globals : { ...globals, noPager: true }, printed.io, {
-		...parts,
-		format: printed.format,
-		times,
-	});
+	const queried = query && { io: { ...io, stdout: query.stream }, globals: { ...globals, noPager: true } };
+	const out = createOut({ ...parts, io, times, format: queried === null ? format : 'json', ...queried });
 	const outTo: CommandContext['outTo'] = (stdout, format) =>
-		makeOut(globals, { ...io, stdout }, { ...parts, format, times: newTimes() });
-	const { role: own = 'cli' } = parsed.command;
-	const role = typeof own === 'string' ? own : own(parsed.options);
-	const isView = parsed.options['watch'] !== undefined;
-	const link = linker(settings, {
-		connect,
-		clock,
-		diagnostics,
-		io,
-		globals,
-		sources,
-		onWait: await waitsOn(stderr, { io, globals, diagnostics }),
-		createsDatabase,
-		reads: writes !== true && asksItself !== true && !isView,
-		isView,
-		role,
-		signal,
+		createOut({ ...parts, io: { ...io, stdout }, format, times: newTimes() });
+	const { role = 'cli' } = command;
+	const onWait = await waitsOn(stderr, { io, globals, diagnostics });
+	const link = new Link({
+		...{ connect, settings, clock, diagnostics, io, globals, sources, command, onWait, signal },
+		role: typeof role === 'string' ? role : role(parsed.options),
+		isView: parsed.options['watch'] !== undefined,
 	});
 	const names = createNameRecorder(paths.names);
 	const endings: (() => Promise<void>)[] = [];
@@ -202,9 +184,9 @@ export async function createContext(
 		askedFormat: settings.output.origin.level === 'flag' ? out.format : null,
 		quiet: globals.quiet === true,
 		dryRun: globals.dryRun === true,
-		connection: link.open,
-		connectTo: link.connectTo,
-		authority: link.authority,
+		connection: () => link.open(),
+		connectTo: (target) => link.connectTo(target),
+		authority: () => link.authority(),
 		api: async (): Promise<Api> => {
 			const { api, target } = await link.open();
 			return globals.dryRun === true ? api : names.listen(api, target);
@@ -254,59 +236,14 @@ async function waitsOn(
 async function openQueryOf(
 	expression: string,
 	io: Io,
-	{ format, diagnostics, writes }: Pick<OutParts, 'format' | 'diagnostics' | 'writes'>,
+	{ format, diagnostics, command }: { format: Format; diagnostics: Diagnostics; command: Command },
 ): Promise<Query> {
 	const { openQuery, queryFormats } = await import('../render/query.js');
 	const known = queryFormats.find((one) => one === format);
 	if (known === undefined)
 		throw new UsageError(`use --query with --output ${queryFormats.join(', ')}, not ${format}`);
-	const onMisfit = writes === true ? (why: string) => diagnostics.warn(why) : null;
+	const onMisfit = command.writes === true ? (why: string) => diagnostics.warn(why) : null;
 	return openQuery(io.stdout, { expression, format: known, onMisfit });
-}
-
-interface OutParts {
-	format: Format;
-	strong: (text: string) => string;
-	times: Times;
-	diagnostics: Diagnostics;
-	listed: Shown[];
-	columns: Command['columns'];
-	writes: Command['writes'];
-}
-
-function makeOut(
-	globals: RawGlobals,
-	io: Io,
-	{ format, strong, times, diagnostics, listed, columns, writes }: OutParts,
-): Out {
-	const fields = parseFields(globals.fields);
-	const options = {
-		format,
-		fields: columns === 'own' ? null : fields,
-		known: columns === 'own' || writes !== true ? [] : (columns ?? []).map(({ key }) => key),
-		header: globals.noHeader !== true,
-		truncate: globals.noTruncate !== true,
-		bare: globals.quiet === true && !isMachine(format),
-		strong,
-		times,
-		show: (text: string) => printPage(io, text, globals.noPager !== true),
-	};
-	return createOut(io.stdout, options, {
-		sentence: diagnostics.note,
-		listed: async (rows) => {
-			listed.push(rows);
-			if (rows.shown === 0 && io.stdout.isTTY && !isMachine(format))
-				await diagnostics.note('nothing to show');
-			if (rows.cut) {
-				const of = rows.total === undefined ? 'more' : numberText(rows.total);
-				await diagnostics.note(`showing ${numberText(rows.shown)} of ${of}; --all`);
-			}
-			if (rows.leftOut.length > 0)
-				await diagnostics.note(
-					`columns left out: ${rows.leftOut.join(', ')}; use a wider terminal, --fields or -o wide`,
-				);
-		},
-	});
 }
 
 /**
@@ -326,115 +263,125 @@ export const noDatabaseHint: Hint = [
 
 interface LinkParts {
 	connect: Connect;
-	clock: ConnectDependencies['clock'];
+	settings: Settings;
+	clock: Clock;
 	diagnostics: Diagnostics;
 	io: Io;
 	globals: RawGlobals;
 	sources: Sources;
-	createsDatabase: boolean | undefined;
-	reads: boolean;
-	isView: boolean;
+	command: Command;
 	role: ConnectDependencies['role'];
+	/** Shows a result again and again. */
+	isView: boolean;
 	signal: AbortSignal;
 	onWait: ((what: string) => Wait) | null;
 }
 
-/** Reads the file once for all callers, because a pipe gives its content only once. */
-function authorityReader({ globals, sources }: Pick<LinkParts, 'globals' | 'sources'>) {
-	let read: Promise<string | null> | null = null;
-	return () => {
-		const { caCert } = globals;
-		if (caCert === undefined) return Promise.resolve(null);
-		read ??= readAuthority(caCert, sources);
-		return read;
-	};
+/** The connection of a call, and the messages about a default database that is missing or new. */
+class Link {
+	readonly #parts: LinkParts;
+	readonly #isDryRun: boolean;
+	#opened: Promise<Connection> | null = null;
+	#authority: Promise<string | null> | null = null;
+	/** The default database, until a write creates it. */
+	#unmade: string | null = null;
+
+	constructor(parts: LinkParts) {
+		this.#parts = parts;
+		this.#isDryRun = parts.globals.dryRun === true;
+	}
+
+	/** Reads the file once for all callers, because a pipe gives its content only once. */
+	authority(): Promise<string | null> {
+		const { globals, sources } = this.#parts;
+		this.#authority ??=
+			globals.caCert === undefined ? Promise.resolve(null) : readAuthority(globals.caCert, sources);
+		return this.#authority;
+	}
+
+	open(): Promise<Connection> {
+		this.#opened ??= this.#open();
+		return this.#opened;
+	}
+
+	async isRemote(): Promise<boolean> {
+		return (await this.#opened)?.target.kind === 'remote';
+	}
+
+	async connectTo(
+		target: Target,
+		more: Pick<ConnectDependencies, 'isTrial' | 'firstWrite'> = {},
+	): Promise<Connection> {
+		const { connect, settings, clock, diagnostics, io, globals, role, signal, onWait } = this.#parts;
+		const { timeoutMs, retries, deadline } = settings;
+		return connect(target, {
+			clock,
+			// A dry run does not register as a worker.
+			role: this.#isDryRun ? 'cli' : role,
+			isTrial: this.#isDryRun,
+			...more,
+			env: io.env,
+			remote: {
+				timeoutMs: timeoutMs.value,
+				retries: retries.value,
+				caCert: await this.authority(),
+				insecure: globals.insecure === true,
+				proxy: globals.proxy ?? null,
+			},
+			trace: diagnostics.trace,
+			lockMs: Math.min(timeoutMs.value, deadline.value?.ms ?? Number.POSITIVE_INFINITY),
+			onWait: onWait === null || role !== 'cli' ? null : (what = waitedFor(target)) => onWait(what),
+			warn: (text) => void diagnostics.warn(text),
+			signal,
+		});
+	}
+
+	async close(): Promise<void> {
+		const connection = await this.#opened?.catch(() => null);
+		await connection?.close();
+		if (this.#unmade !== null && connection?.local?.isNew === true) await this.#tellMissing(this.#unmade);
+	}
+
+	async #open(): Promise<Connection> {
+		const { settings, globals, io, sources, command, role, isView } = this.#parts;
+		const { createsDatabase, writes, asksItself } = command;
+		const target = await readTokenOf(settings, globals, io.env, sources);
+		if (target.kind !== 'local') return this.connectTo(target);
+		if (createsDatabase !== undefined) return this.connectTo({ ...target, create: createsDatabase });
+		if (!target.create || !isMissingFile(target.url)) return this.connectTo(target);
+		const reads = writes !== true && asksItself !== true && !isView;
+		if (this.#isDryRun && !reads) return this.connectTo(target);
+		const begin = () => {
+			this.#unmade = null;
+		};
+		const isServed = role.startsWith('serve');
+		const firstWrite = { begin, made: (path: string) => this.#tellNew(path) };
+		const connection = await this.connectTo(
+			target,
+			reads ? { isTrial: true } : isServed ? {} : { firstWrite },
+		);
+		const { local } = connection;
+		if (reads || isView) {
+			if (local?.isNew === true) await this.#tellMissing(local.path);
+		} else if (!isServed) this.#unmade = target.url;
+		else if (local?.isNew === true) await this.#tellNew(local.path);
+		return connection;
+	}
+
+	async #tellNew(path: string): Promise<void> {
+		const { diagnostics, io } = this.#parts;
+		await diagnostics.note(`created a new database: ${path}`);
+		if (!io.stderr.isTTY) return;
+		await diagnostics.hint(['--db or MAILCTL_DB selects another one; ', mailctl('login'), ' uses a service']);
+	}
+
+	/** Warns, because a user who forgot a profile or base URL would take an empty answer for the service's. */
+	#tellMissing(path: string): Promise<void> {
+		return this.#parts.diagnostics.warn(`no database at ${path}: it counts as empty`, noDatabaseHint);
+	}
 }
 
 function waitedFor(target: Target): string {
 	if (target.kind === 'remote') return new URL(target.baseUrl).host;
 	return isPostgres(target.url) ? 'the database server' : 'the database, which another process holds';
-}
-
-export function linker(settings: Settings, parts: LinkParts) {
-	let opened: Promise<Connection> | null = null;
-	let unmade: string | null = null;
-	const authority = authorityReader(parts);
-	const isDryRun = parts.globals.dryRun === true;
-	const { onWait, role } = parts;
-	const waitFor = (target: Target) => {
-		if (onWait === null || role !== 'cli') return null;
-		return (what = waitedFor(target)) => onWait(what);
-	};
-	const connectTo = async (
-		target: Target,
-		{ isTrial = isDryRun, ...rest }: Pick<ConnectDependencies, 'isTrial' | 'firstWrite'> = {},
-	): Promise<Connection> => {
-		return parts.connect(target, {
-			clock: parts.clock,
-			// A dry run does not register as a worker.
-			role: isDryRun ? 'cli' : parts.role,
-			isTrial,
-			...rest,
-			env: parts.io.env,
-			remote: {
-				timeoutMs: settings.timeoutMs.value,
-				retries: settings.retries.value,
-				caCert: await authority(),
-				insecure: parts.globals.insecure === true,
-				proxy: parts.globals.proxy ?? null,
-			},
-			trace: parts.diagnostics.trace,
-			lockMs: Math.min(settings.timeoutMs.value, settings.deadline.value?.ms ?? Number.POSITIVE_INFINITY),
-			onWait: waitFor(target),
-			warn: (text) => void parts.diagnostics.warn(text),
-			signal: parts.signal,
-		});
-	};
-	const tellNew = async (path: string) => {
-		await parts.diagnostics.note(`created a new database: ${path}`);
-		if (parts.io.stderr.isTTY)
-			await parts.diagnostics.hint([
-				'--db or MAILCTL_DB selects another one; ',
-				mailctl('login'),
-				' uses a service',
-			]);
-	};
-	// Warn, because a user who forgot a profile or base URL would take an empty answer for the service's.
-	const tellMissing = (path: string) =>
-		parts.diagnostics.warn(`no database at ${path}: it counts as empty`, noDatabaseHint);
-	const told = (tell: (path: string) => Promise<void>) => async (connection: Connection) => {
-		if (connection.local?.isNew === true) await tell(connection.local.path);
-		return connection;
-	};
-	const open = async (): Promise<Connection> => {
-		const named = await readTokenOf(settings, parts.globals, parts.io.env, parts.sources);
-		if (named.kind !== 'local') return connectTo(named);
-		const { createsDatabase } = parts;
-		if (createsDatabase !== undefined) return connectTo({ ...named, create: createsDatabase });
-		if (!named.create || !isMissingFile(named.url)) return connectTo(named);
-		if (parts.reads) return connectTo(named, { isTrial: true }).then(told(tellMissing));
-		if (isDryRun) return connectTo(named);
-		if (role.startsWith('serve')) return connectTo(named).then(told(tellNew));
-		const begin = () => {
-			unmade = null;
-		};
-		const opening = connectTo(named, { firstWrite: { begin, made: tellNew } });
-		if (parts.isView) return opening.then(told(tellMissing));
-		unmade = named.url;
-		return opening;
-	};
-	return {
-		authority,
-		connectTo: (target: Target) => connectTo(target),
-		isRemote: async () => (await opened)?.target.kind === 'remote',
-		open: () => {
-			opened ??= open();
-			return opened;
-		},
-		close: async () => {
-			const connection = await opened?.catch(() => null);
-			await connection?.close();
-			if (unmade !== null && connection?.local?.isNew === true) await tellMissing(unmade);
-		},
-	};
 }

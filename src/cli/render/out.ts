@@ -1,21 +1,30 @@
 import { withZone } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
-import { type Format, isTable } from '../frame/globals.js';
-import type { OutStream } from '../frame/io.js';
+import type { Command } from '../frame/command.js';
+import { type Format, isMachine, isTable, type RawGlobals } from '../frame/globals.js';
+import { type Io, type OutStream, printPage } from '../frame/io.js';
 import { clean, cleanJson, cleanJsonLines } from './clean.js';
-import { answer, type Column, type Columns, selectColumns, selectKeys } from './columns.js';
+import { answer, type Column, type Columns, parseFields, selectColumns, selectKeys } from './columns.js';
 import type { Layout } from './table.js';
 import type { Times } from './times.js';
+import { numberText } from './units.js';
 
-interface OutOptions {
+interface OutParts {
+	io: Io;
+	globals: RawGlobals;
+	command: Pick<Command, 'columns' | 'writes'>;
 	format: Format;
-	fields: readonly string[] | null;
-	known: readonly string[];
-	header: boolean;
-	truncate: boolean;
-	bare: boolean;
 	strong: (text: string) => string;
 	times: Times;
+	note: (text: string) => Promise<void>;
+	/** Gets an entry for each list that was printed. */
+	listed: Shown[];
+}
+
+interface OutOptions extends Pick<OutParts, 'format' | 'strong' | 'times'> {
+	fields: readonly string[] | null;
+	header: boolean;
+	truncate: boolean;
 	show: (text: string) => Promise<void>;
 }
 
@@ -46,11 +55,6 @@ export interface Out {
 	raw(text: string | Uint8Array): Promise<void>;
 }
 
-interface Tell {
-	sentence(text: string): Promise<void>;
-	listed(shown: Shown): Promise<void>;
-}
-
 /** Exact JSON for a terminal. Escapes C1 and bidi controls, which JSON itself does not. */
 function harmless(stream: OutStream, { format }: OutOptions): OutStream {
 	if (!stream.isTTY || (format !== 'json' && format !== 'ndjson')) return stream;
@@ -60,39 +64,57 @@ function harmless(stream: OutStream, { format }: OutOptions): OutStream {
 	return { isTTY, columns, raw, write };
 }
 
-export function createOut(to: OutStream, options: OutOptions, tell: Tell): Out {
-	const stream = harmless(to, options);
+export function createOut({ io, globals, command, ...parts }: OutParts): Out {
+	const { format, times, strong, note, listed } = parts;
+	const { columns: ofCommand, writes } = command;
+	const options: OutOptions = {
+		...{ format, strong, times },
+		fields: ofCommand === 'own' ? null : parseFields(globals.fields),
+		header: globals.noHeader !== true,
+		truncate: globals.noTruncate !== true,
+		show: (text) => printPage(io, text, globals.noPager !== true),
+	};
+	const stream = harmless(io.stdout, options);
+	const known = ofCommand === 'own' || writes !== true ? [] : (ofCommand ?? []).map(({ key }) => key);
 	const withKnown = <T>(columns: Columns<T>): Columns<T> => {
 		if (options.fields === null) return columns;
-		const absent = options.known.filter((key) => !columns.some((one) => one.key === key));
-		return [...columns, ...answer(...absent)];
+		return [...columns, ...answer(...known.filter((key) => !columns.some((one) => one.key === key)))];
 	};
+	const isBare = globals.quiet === true && !isMachine(format);
 	const record = <T>(value: T, columns: Columns<T>) =>
 		writeRecord(stream, options, value, withKnown(columns));
 	const document = async (what: object, sentence?: string, fields = options.fields) => {
-		if (isTable(options.format) && sentence !== undefined) return tell.sentence(sentence);
+		if (isTable(format) && sentence !== undefined) return note(sentence);
 		return writeRecord(stream, { ...options, fields }, what, withKnown(ownColumns(what)));
 	};
 	return {
-		format: options.format,
-		isBare: options.bare,
+		format,
+		isBare,
 		record,
 		created: (value, columns) =>
-			options.bare ? stream.write(`${clean(String(value.id))}\n`) : record(value, columns),
+			isBare ? stream.write(`${clean(String(value.id))}\n`) : record(value, columns),
 		async rows(rows, columns, more = {}) {
-			const shown = isTable(options.format)
+			const found = isTable(format)
 				? await writeTable(stream, options, rows, withKnown(columns), more)
-				: await writeRows(stream, { ...options, format: options.format }, rows, withKnown(columns));
-			await tell.listed(shown);
-			return shown;
+				: await writeRows(stream, { ...options, format }, rows, withKnown(columns));
+			listed.push(found);
+			const { shown, cut, total, leftOut } = found;
+			if (shown === 0 && io.stdout.isTTY && !isMachine(format)) await note('nothing to show');
+			if (cut)
+				await note(
+					`showing ${numberText(shown)} of ${total === undefined ? 'more' : numberText(total)}; --all`,
+				);
+			if (leftOut.length > 0)
+				await note(`columns left out: ${leftOut.join(', ')}; use a wider terminal, --fields or -o wide`);
+			return found;
 		},
 		document,
 		parts: (what) =>
-			options.format === 'tsv' && options.fields === null ? stream.write(namedLines(what)) : document(what),
+			format === 'tsv' && options.fields === null ? stream.write(namedLines(what)) : document(what),
 		plan: (plan, sentence) =>
-			options.format === 'tsv' ? stream.write(namedLines(plan)) : document(plan, sentence, null),
+			format === 'tsv' ? stream.write(namedLines(plan)) : document(plan, sentence, null),
 		page: options.show,
-		raw: (text) => to.write(text),
+		raw: (text) => io.stdout.write(text),
 	};
 }
 
