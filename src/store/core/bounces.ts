@@ -30,7 +30,26 @@ interface Change {
 export function createEvents(sql: Sql) {
 	return {
 		recordEvents: ({ events }) => recordEvents(sql, events),
-		recordReport: (report) => recordReport(sql, report),
+		recordReport: async (report) => {
+			const assessment = await assess(sql, report);
+			if (assessment.kind !== 'recorded') return assessment;
+			const { effect, address, message, changes, isAboutTo } = assessment;
+			const { sha256, at } = report;
+			insertInto(sql, 'bounce_reports', { sha256, message_id: message.id, kind: effect, at });
+			await sql.together([
+				() => stopCopies(sql, report, changes),
+				() => bounceMessage(sql, message, report, changes),
+				async () => {
+					if (effect !== 'complaint') return;
+					const tally = await createTally(sql);
+					tally.add({ at, campaign: message.campaign, type: 'COMPLAINED', audience: 'all' });
+					tally.write();
+				},
+			]);
+			if (isAboutTo && effect === 'soft_bounce' && !changes[0]?.finding.uncounted)
+				await reportedSoftBounce(sql, message, report);
+			return { kind: 'recorded', effect, address };
+		},
 		foreseeReport: async (report) => {
 			const foreseen = await assess(sql, report);
 			if (foreseen.kind !== 'recorded') return foreseen;
@@ -42,27 +61,6 @@ export function createEvents(sql: Sql) {
 type Assessment =
 	| Exclude<ReportOutcome, { kind: 'recorded' }>
 	| ({ kind: 'recorded'; message: ReturnedRow; changes: Change[]; isAboutTo: boolean } & RecordedReport);
-
-async function recordReport(sql: Sql, report: ReturnedReport): Promise<ReportOutcome> {
-	const assessment = await assess(sql, report);
-	if (assessment.kind !== 'recorded') return assessment;
-	const { effect, address, message, changes, isAboutTo } = assessment;
-	const { sha256, at } = report;
-	insertInto(sql, 'bounce_reports', { sha256, message_id: message.id, kind: effect, at });
-	await sql.together([
-		() => stopCopies(sql, report, changes),
-		() => bounceMessage(sql, message, report, changes),
-		async () => {
-			if (effect !== 'complaint') return;
-			const tally = await createTally(sql);
-			tally.add({ at, campaign: message.campaign, type: 'COMPLAINED', audience: 'all' });
-			tally.write();
-		},
-	]);
-	if (isAboutTo && effect === 'soft_bounce' && !changes[0]?.finding.uncounted)
-		await reportedSoftBounce(sql, message, report);
-	return { kind: 'recorded', effect, address };
-}
 
 async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	const [isKnown, message, told] = await sql.together([

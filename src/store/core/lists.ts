@@ -63,30 +63,25 @@ export function createLists(sql: Sql) {
 			return true;
 		},
 		clearList: async ({ id }) => ((await hasList(sql, id)) ? await emptyList(sql, id) : null),
-		dropSubscribers: (command) => dropSubscribers(sql, command),
+		dropSubscribers: async ({ list_id, limit, isFirst }) => {
+			if (isFirst && !(await hasList(sql, list_id))) return 0;
+			if (isFirst) cancelWaitingOfList(sql, list_id);
+			const gone = await sql.tuples<[is_active: number, created_at: Micros]>(
+				`DELETE FROM subscribers
+				WHERE id IN (SELECT id FROM subscribers WHERE list_id = ? ORDER BY id LIMIT ?)
+				RETURNING is_active, created_at`,
+				[list_id, limit],
+			);
+			const moves = new Map<number, { active: number; inactive: number }>();
+			for (const [is_active, created_at] of gone) {
+				const quarter = Math.floor(created_at / quarterHour);
+				const { active = 0, inactive = 0 } = moves.get(quarter) ?? {};
+				moves.set(quarter, { active: active - is_active, inactive: inactive - 1 + is_active });
+			}
+			for (const [quarter, move] of moves) moveCounters(sql, list_id, move, quarter * quarterHour);
+			return gone.length;
+		},
 	} satisfies Partial<Operations>;
-}
-
-async function dropSubscribers(
-	sql: Sql,
-	{ list_id, limit, isFirst }: Command<'dropSubscribers'>,
-): Promise<number> {
-	if (isFirst && !(await hasList(sql, list_id))) return 0;
-	if (isFirst) cancelWaitingOfList(sql, list_id);
-	const gone = await sql.tuples<[is_active: number, created_at: Micros]>(
-		`DELETE FROM subscribers
-		WHERE id IN (SELECT id FROM subscribers WHERE list_id = ? ORDER BY id LIMIT ?)
-		RETURNING is_active, created_at`,
-		[list_id, limit],
-	);
-	const moves = new Map<number, { active: number; inactive: number }>();
-	for (const [is_active, created_at] of gone) {
-		const quarter = Math.floor(created_at / quarterHour);
-		const { active = 0, inactive = 0 } = moves.get(quarter) ?? {};
-		moves.set(quarter, { active: active - is_active, inactive: inactive - 1 + is_active });
-	}
-	for (const [quarter, move] of moves) moveCounters(sql, list_id, move, quarter * quarterHour);
-	return gone.length;
 }
 
 export async function findList(sql: Sql, id: number): Promise<ListRow | null> {

@@ -3,7 +3,7 @@ import { dayOf } from '../../api/datetime.js';
 import { restoredReason } from '../../api/pauses.js';
 import type { Uuid } from '../../api/records.js';
 import type { CountCheck, StoredErasures, WrongCounter } from '../maintenance.js';
-import type { Command, Operations } from '../operations.js';
+import type { Operations } from '../operations.js';
 import { countStates, waitingLanes } from './campaigns/rows.js';
 import {
 	addToQuarter,
@@ -35,7 +35,10 @@ export function createMaintenance(sql: Sql) {
 			}
 			countMessages(sql, -(await surplusOfMessages(sql)));
 			if (found.figures > 0) {
-				await recountQuarters(sql);
+				sql.write("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
+				for (const [quarter, campaign, type, audience, count] of await countEverything(sql))
+					for (const scope of scopesOf(campaign))
+						sql.write(addToQuarter, [scope, quarter, type, audience, sql.shard, count]);
 				await sumDays(sql);
 				for (const figure of sharded) await recount(sql, figure);
 			}
@@ -43,7 +46,34 @@ export function createMaintenance(sql: Sql) {
 				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [seq]);
 			return found;
 		},
-		settleRestored: (command) => settleRestored(sql, command),
+		/**
+		 * Prepares a restored copy of a database. Since the backup, its original may have sent messages that are queued in the
+		 * copy, and erased people.
+		 */
+		settleRestored: async ({ backup, erasures, now }) => {
+			const erased = erasures === null ? 0 : await sql.overwriting(() => eraseAgain(sql, erasures, now));
+			const leased = await sql.all<{ message: string; fence: number }>(
+				"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
+			);
+			const text = 'this message was being sent when the restored backup was made';
+			const reply = { phase: 'answer', code: null, enhanced: null, text } as const;
+			const settlements = leased.map((row) => ({
+				...row,
+				at: now,
+				outcome: { kind: 'uncertain', reply } as const,
+			}));
+			await settle(sql, settlements);
+			// The original's worker leased these deliveries, so make them due. A repeated call keeps its webhook-id.
+			sql.write(
+				`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
+				[now, 'sending'],
+			);
+			const states = countStates(await waitingLanes(sql, null));
+			const waiting = (states.get('queued') ?? 0) + (states.get('deferred') ?? 0);
+			const reason = restoredReason(backup, waiting);
+			await createQueueState(sql).pause({ kind: 'manual', reason, retry_at: null, now });
+			return { uncertain: leased.length, waiting, erased };
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -133,13 +163,6 @@ async function wrongDaysAndQuarters(sql: Sql): Promise<number> {
 	return [...left.values()].filter((difference) => difference !== 0).length;
 }
 
-async function recountQuarters(sql: Sql): Promise<void> {
-	sql.write("DELETE FROM quarter_figures WHERE type <> 'COMPLAINED'");
-	for (const [quarter, campaign, type, audience, count] of await countEverything(sql))
-		for (const scope of scopesOf(campaign))
-			sql.write(addToQuarter, [scope, quarter, type, audience, sql.shard, count]);
-}
-
 async function wrongKeys(sql: Sql, { table, key, sums, counted }: Figure): Promise<SqlValue[][]> {
 	const names = key.join(', ');
 	return await sql.tuples<SqlValue[]>(
@@ -181,38 +204,6 @@ async function closedCampaigns(sql: Sql): Promise<{ seq: number; key: string }[]
 			AND EXISTS (SELECT 1 FROM messages WHERE lane = campaigns.seq AND wake_at IS NOT NULL)
 		ORDER BY seq`,
 	);
-}
-
-/**
- * Prepares a restored copy of a database. Since the backup, its original may have sent messages that are queued in the
- * copy, and erased people.
- */
-async function settleRestored(
-	sql: Sql,
-	{ backup, erasures, now }: Command<'settleRestored'>,
-): ReturnType<Operations['settleRestored']> {
-	const erased = erasures === null ? 0 : await sql.overwriting(() => eraseAgain(sql, erasures, now));
-	const leased = await sql.all<{ message: string; fence: number }>(
-		"SELECT uuid AS message, fence FROM messages WHERE wake_at IS NOT NULL AND state = 'leased' ORDER BY id",
-	);
-	const text = 'this message was being sent when the restored backup was made';
-	const reply = { phase: 'answer', code: null, enhanced: null, text } as const;
-	const settlements = leased.map((row) => ({
-		...row,
-		at: now,
-		outcome: { kind: 'uncertain', reply } as const,
-	}));
-	await settle(sql, settlements);
-	// The original's worker leased these deliveries, so make them due. A repeated call keeps its webhook-id.
-	sql.write(
-		`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
-		[now, 'sending'],
-	);
-	const states = countStates(await waitingLanes(sql, null));
-	const waiting = (states.get('queued') ?? 0) + (states.get('deferred') ?? 0);
-	const reason = restoredReason(backup, waiting);
-	await createQueueState(sql).pause({ kind: 'manual', reason, retry_at: null, now });
-	return { uncertain: leased.length, waiting, erased };
 }
 
 export async function storedErasures(sql: Sql): Promise<StoredErasures> {

@@ -28,7 +28,25 @@ export function createNotifications(sql: Sql) {
 			deliveries: await lease(sql, command),
 			secrets: await signingSecrets(sql, command.now),
 		}),
-		settleDeliveries: ({ settlements }) => settle(sql, settlements),
+		settleDeliveries: async ({ settlements }) => {
+			if (settlements.some(({ result }) => result.kind === 'gone')) sql.alone();
+			const rows = await sql.all<SendingRow>(
+				// Deleting a webhook deletes its deliveries.
+				`SELECT d.uuid, d.fence, d.id, d.webhook_id, d.attempts, w.url
+				FROM ${sql.dialect.table({ delivery: 'TEXT', at_fence: 'BIGINT' }, 'held')}
+				CROSS JOIN webhook_deliveries d
+				CROSS JOIN webhooks w
+				WHERE d.uuid = held.delivery AND d.fence = held.at_fence AND d.state = 'sending' AND w.id = d.webhook_id`,
+				[JSON.stringify(settlements.map(({ delivery, fence }) => ({ delivery, at_fence: fence })))],
+			);
+			const sending = new Map(rows.map((row) => [row.uuid, row]));
+			return settlements.map((settlement) => {
+				const row = sending.get(settlement.delivery);
+				if (row === undefined || row.fence !== settlement.fence) return 'lost_lease';
+				sending.delete(settlement.delivery);
+				return settleOne(sql, row, settlement);
+			});
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -118,26 +136,6 @@ interface SendingRow {
 	webhook_id: number;
 	attempts: number;
 	url: string;
-}
-
-async function settle(sql: Sql, settlements: readonly DeliverySettlement[]): Promise<DeliverySettled[]> {
-	if (settlements.some(({ result }) => result.kind === 'gone')) sql.alone();
-	const rows = await sql.all<SendingRow>(
-		// Deleting a webhook deletes its deliveries.
-		`SELECT d.uuid, d.fence, d.id, d.webhook_id, d.attempts, w.url
-		FROM ${sql.dialect.table({ delivery: 'TEXT', at_fence: 'BIGINT' }, 'held')}
-		CROSS JOIN webhook_deliveries d
-		CROSS JOIN webhooks w
-		WHERE d.uuid = held.delivery AND d.fence = held.at_fence AND d.state = 'sending' AND w.id = d.webhook_id`,
-		[JSON.stringify(settlements.map(({ delivery, fence }) => ({ delivery, at_fence: fence })))],
-	);
-	const sending = new Map(rows.map((row) => [row.uuid, row]));
-	return settlements.map((settlement) => {
-		const row = sending.get(settlement.delivery);
-		if (row === undefined || row.fence !== settlement.fence) return 'lost_lease';
-		sending.delete(settlement.delivery);
-		return settleOne(sql, row, settlement);
-	});
 }
 
 function settleOne(sql: Sql, row: SendingRow, { at, result }: DeliverySettlement): DeliverySettled {

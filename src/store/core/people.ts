@@ -32,39 +32,68 @@ import { erasedHash, erasureKeys } from './suppressions.js';
 
 export function createPeople(sql: Sql) {
 	return {
-		getPerson: ({ email_key }) => getPerson(sql, email_key),
-		slicePersonMessages: (command) => sliceMessages(sql, command),
+		getPerson: async ({ email_key }) => {
+			const forms = await writtenForms(sql, email_key);
+			const [sender = null] = await column<Micros>(
+				sql,
+				'SELECT created_at FROM senders WHERE email_key = ?',
+				[email_key],
+			);
+			const found = {
+				subscribers: await subscribersOf(sql, email_key),
+				suppressions: await selectSuppressions(sql, 'email_key = ? ORDER BY reason, list_id', [email_key]),
+				date_erased: timeOf(await erasedAt(sql, email_key)),
+				left_out: [
+					...(await leftOutByName(sql, email_key)),
+					...(await leftOutOfCalls(sql, email_key)),
+					...(await leftOutOf(sql, email_key, forms)),
+				].sort(newestFirst),
+				copies: await copiesOf(sql, email_key, forms),
+				date_sender: timeOf(sender),
+				messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', [email_key]),
+				old_messages: await sql.number('SELECT count(*) FROM old_messages WHERE to_key = ?', [email_key]),
+			};
+			const { date_erased, date_sender, messages, old_messages, ...lists } = found;
+			const is_known =
+				(date_erased ?? date_sender) !== null ||
+				messages + old_messages > 0 ||
+				Object.values(lists).some(({ length }) => length > 0);
+			return { email: email_key, ...found, is_known };
+		},
+		slicePersonMessages: async ({ email_key, since_at, before, limit, now }) => {
+			const rows = await sql.all<{ id: number; uuid: Uuid; variables: string }>(
+				`SELECT m.id, m.uuid, m.variables
+				FROM messages m
+				JOIN submissions s ON s.seq = m.submission_seq
+				LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+				WHERE m.to_key = ? AND m.id < ? AND coalesce(g.released_at, m.created_at) >= ?
+				ORDER BY m.id DESC
+				LIMIT ?`,
+				[email_key, before ?? Number.MAX_SAFE_INTEGER, since_at ?? 0, limit + 1],
+			);
+			const { shown, next } = sliceOf(rows, limit, ({ id }) => id);
+			const results: PersonMessage[] = [];
+			for (const { id, uuid, variables } of shown) {
+				const found = await getMessage(sql, uuid, {});
+				if (found === null) continue;
+				const { message, attempts, events, reports, tracking } = found;
+				const holds = await holdsOfMessage(sql, uuid, now);
+				const held_by = holds.map(({ until_at, ...limit }) => ({
+					...limit,
+					until: formatDateTime(until_at),
+				}));
+				results.push({
+					...{ ...message, delivery_attempts: attempts, events, reports, held_by, tracking },
+					...{ variables: parseTexts(variables), visits: await visitsOf(sql, id) },
+					webhook_deliveries: await deliveriesOf(sql, id),
+				});
+			}
+			return { results, next };
+		},
 	} satisfies Partial<Operations>;
 }
 
 const most = 1000;
-
-async function getPerson(sql: Sql, email_key: EmailKey): ReturnType<Operations['getPerson']> {
-	const forms = await writtenForms(sql, email_key);
-	const [sender = null] = await column<Micros>(sql, 'SELECT created_at FROM senders WHERE email_key = ?', [
-		email_key,
-	]);
-	const found = {
-		subscribers: await subscribersOf(sql, email_key),
-		suppressions: await selectSuppressions(sql, 'email_key = ? ORDER BY reason, list_id', [email_key]),
-		date_erased: timeOf(await erasedAt(sql, email_key)),
-		left_out: [
-			...(await leftOutByName(sql, email_key)),
-			...(await leftOutOfCalls(sql, email_key)),
-			...(await leftOutOf(sql, email_key, forms)),
-		].sort(newestFirst),
-		copies: await copiesOf(sql, email_key, forms),
-		date_sender: timeOf(sender),
-		messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', [email_key]),
-		old_messages: await sql.number('SELECT count(*) FROM old_messages WHERE to_key = ?', [email_key]),
-	};
-	const { date_erased, date_sender, messages, old_messages, ...lists } = found;
-	const is_known =
-		(date_erased ?? date_sender) !== null ||
-		messages + old_messages > 0 ||
-		Object.values(lists).some(({ length }) => length > 0);
-	return { email: email_key, ...found, is_known };
-}
 
 function newestFirst(one: LeftOut, other: LeftOut): number {
 	if (one.date_created === other.date_created) return 0;
@@ -176,37 +205,6 @@ function keyOf(text: string): EmailKey {
 
 function anyOf({ dialect: { position } }: Sql, name: string, forms: readonly string[]): string {
 	return forms.map(() => `${position}(lower(${name}), lower(?)) > 0`).join(' OR ');
-}
-
-async function sliceMessages(
-	sql: Sql,
-	{ email_key, since_at, before, limit, now }: Command<'slicePersonMessages'>,
-): ReturnType<Operations['slicePersonMessages']> {
-	const rows = await sql.all<{ id: number; uuid: Uuid; variables: string }>(
-		`SELECT m.id, m.uuid, m.variables
-		FROM messages m
-		JOIN submissions s ON s.seq = m.submission_seq
-		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
-		WHERE m.to_key = ? AND m.id < ? AND coalesce(g.released_at, m.created_at) >= ?
-		ORDER BY m.id DESC
-		LIMIT ?`,
-		[email_key, before ?? Number.MAX_SAFE_INTEGER, since_at ?? 0, limit + 1],
-	);
-	const { shown, next } = sliceOf(rows, limit, ({ id }) => id);
-	const results: PersonMessage[] = [];
-	for (const { id, uuid, variables } of shown) {
-		const found = await getMessage(sql, uuid, {});
-		if (found === null) continue;
-		const { message, attempts, events, reports, tracking } = found;
-		const holds = await holdsOfMessage(sql, uuid, now);
-		const held_by = holds.map(({ until_at, ...limit }) => ({ ...limit, until: formatDateTime(until_at) }));
-		results.push({
-			...{ ...message, delivery_attempts: attempts, events, reports, held_by, tracking },
-			...{ variables: parseTexts(variables), visits: await visitsOf(sql, id) },
-			webhook_deliveries: await deliveriesOf(sql, id),
-		});
-	}
-	return { results, next };
 }
 
 async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {

@@ -119,7 +119,14 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 		const room = max - leased.length;
 		// A limit may set aside nearly all of them. With limits, leases run one at a time, so this one skips no row.
 		const limit = limiter === null ? room : Math.min(room * spare, Math.max(room, mostAtOnce));
-		const rows = await readDue(sql, due, limit);
+		const { messages, order, values } = due;
+		const rows = await sql.all<DueRow>(
+			`SELECT ${columns}
+			FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${sql.dialect.skipLocked}) m
+			LEFT JOIN subscribers p ON p.id = m.subscriber_id
+			ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`,
+			[...values, limit],
+		);
 		if (rows.length === 0) break;
 		// Read the rows first, which locks them against other transactions.
 		const [judge, reasonsAgainst] = await sql.together([
@@ -239,16 +246,6 @@ interface Due {
 	messages: string;
 	values: readonly SqlValue[];
 	order: readonly string[];
-}
-
-async function readDue(sql: Sql, { messages, order, values }: Due, limit: number): Promise<DueRow[]> {
-	return await sql.all<DueRow>(
-		`SELECT ${columns}
-		FROM (SELECT * FROM messages ${messages} ORDER BY ${order.join(', ')} LIMIT ? ${sql.dialect.skipLocked}) m
-		LEFT JOIN subscribers p ON p.id = m.subscriber_id
-		ORDER BY ${order.map((column) => `m.${column}`).join(', ')}`,
-		[...values, limit],
-	);
 }
 
 interface Shared {

@@ -17,7 +17,7 @@ import {
 } from '../../engine/rules/subscribers.js';
 import { damaged } from '../errors.js';
 import type { Command, Operations } from '../operations.js';
-import type { Question, SubscriberPatch } from '../store.js';
+import type { SubscriberPatch } from '../store.js';
 import { isVariableTaken, knownVariables } from './fields.js';
 import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
 import { findList, hasList } from './lists.js';
@@ -52,7 +52,55 @@ export function createSubscribers(sql: Sql) {
 		sliceSubscribers: (command) => readSlice(sql, command, readSubscribers),
 		encodeSubscriberSlice: (command) => readSlice(sql, command, encodeSubscribers),
 		encodeSubscriberTuples: (command) => readSlice(sql, command, tupleEncoder(command)),
-		createSubscriber: (command) => createSubscriber(sql, command),
+		createSubscriber: async ({ list_id, input, if_exists, now }) => {
+			const meta = input.meta ?? {};
+			const email_key = emailKey(input.email);
+			const [isKnown, there, known, erased, lasting] = await sql.together([
+				() => hasList(sql, list_id),
+				() => findByAddress(sql, list_id, email_key),
+				() => knownVariables(sql),
+				() => isErased(sql, email_key),
+				() => findLasting(sql, { address: email_key, list_id }),
+			]);
+			if (!isKnown) return { kind: 'not_found' };
+			if (there !== null && if_exists !== undefined) {
+				if (if_exists === 'skip') return writtenOf(await getSubscriber(sql, list_id, there));
+				const { email: _, meta: merge_meta, ...given } = input;
+				const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
+				return await patchSubscriber(sql, { list_id, id: there, patch, now });
+			}
+			const errors = {
+				...checkMeta(meta, known),
+				...(there !== null && duplicateAddress),
+				...(erased && erasedComplaint),
+			};
+			if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
+			const { is_active, disable_reason } = startActivation(input.is_active ?? true, lasting);
+			const row: NewSubscriber = {
+				is_active,
+				disable_reason,
+				list_id,
+				email: input.email,
+				email_key,
+				email_folded: foldedColumn(input.email, email_key),
+				name: input.name ?? '',
+				meta: JSON.stringify(meta),
+				source: 'API',
+				created_at: now,
+				import_seq: null,
+			};
+			const { before, value } = sql.dialect.newSubscriberId;
+			if (before !== null) sql.write(before);
+			moveCounters(sql, list_id, counterMove(null, is_active), now);
+			const id = await sql.insert(
+				'id',
+				`INSERT INTO subscribers (id, ${newNames}) VALUES (${value}, ${newPlaces})`,
+				newValues(row),
+			);
+			if (id === null) throw new Error('a subscriber without an id');
+			const stored = { id, is_active: flag(is_active), is_email_verified: 0, opt_in_signed: null };
+			return { kind: 'written', record: toSubscriber(Object.assign({}, row, stored)) };
+		},
 		patchSubscriber: (command) => patchSubscriber(sql, command),
 		deleteSubscriber: async ({ list_id, id }) => {
 			const row = await findSubscriber(sql, list_id, id);
@@ -62,7 +110,22 @@ export function createSubscribers(sql: Sql) {
 			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
-		fieldErrors: (question) => fieldErrors(sql, question),
+		/** Returns field errors from stored data without a write, even for input with an invalid shape. */
+		fieldErrors: async (question) => {
+			const { kind, id } = question;
+			if (kind === 'subscriber') {
+				const row = id === null ? null : await findSubscriber(sql, question.list_id, id);
+				return (await judge(sql, row, question)).errors;
+			}
+			if (kind === 'field') {
+				const { variable } = question;
+				const isTaken = variable !== undefined && (await isVariableTaken(sql, variable, question.id ?? 0));
+				return isTaken ? notUnique('variable') : {};
+			}
+			const { name } = question;
+			const isTaken = name !== undefined && (await isNameTaken(sql, name, question.id ?? ''));
+			return isTaken ? notUnique('name') : {};
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -205,59 +268,6 @@ function conditions(
 	]);
 }
 
-async function createSubscriber(
-	sql: Sql,
-	{ list_id, input, if_exists, now }: Command<'createSubscriber'>,
-): ReturnType<Operations['createSubscriber']> {
-	const meta = input.meta ?? {};
-	const email_key = emailKey(input.email);
-	const [isKnown, there, known, erased, lasting] = await sql.together([
-		() => hasList(sql, list_id),
-		() => findByAddress(sql, list_id, email_key),
-		() => knownVariables(sql),
-		() => isErased(sql, email_key),
-		() => findLasting(sql, { address: email_key, list_id }),
-	]);
-	if (!isKnown) return { kind: 'not_found' };
-	if (there !== null && if_exists !== undefined) {
-		if (if_exists === 'skip') return writtenOf(await getSubscriber(sql, list_id, there));
-		const { email: _, meta: merge_meta, ...given } = input;
-		const patch = { ...given, ...(merge_meta !== undefined && { merge_meta: { ...merge_meta } }) };
-		return await patchSubscriber(sql, { list_id, id: there, patch, now });
-	}
-	const errors = {
-		...checkMeta(meta, known),
-		...(there !== null && duplicateAddress),
-		...(erased && erasedComplaint),
-	};
-	if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
-	const { is_active, disable_reason } = startActivation(input.is_active ?? true, lasting);
-	const row: NewSubscriber = {
-		is_active,
-		disable_reason,
-		list_id,
-		email: input.email,
-		email_key,
-		email_folded: foldedColumn(input.email, email_key),
-		name: input.name ?? '',
-		meta: JSON.stringify(meta),
-		source: 'API',
-		created_at: now,
-		import_seq: null,
-	};
-	const { before, value } = sql.dialect.newSubscriberId;
-	if (before !== null) sql.write(before);
-	moveCounters(sql, list_id, counterMove(null, is_active), now);
-	const id = await sql.insert(
-		'id',
-		`INSERT INTO subscribers (id, ${newNames}) VALUES (${value}, ${newPlaces})`,
-		newValues(row),
-	);
-	if (id === null) throw new Error('a subscriber without an id');
-	const stored = { id, is_active: flag(is_active), is_email_verified: 0, opt_in_signed: null };
-	return { kind: 'written', record: toSubscriber(Object.assign({}, row, stored)) };
-}
-
 /** Works out the result of a patch, or of a creation, with field errors from stored data. */
 async function judge(
 	sql: Sql,
@@ -285,23 +295,6 @@ async function judge(
 		...(row !== null && change.kind === 'refused' && change.errors),
 	};
 	return { errors, meta, change, isMoved };
-}
-
-/** Returns field errors from stored data without a write, even for input with an invalid shape. */
-async function fieldErrors(sql: Sql, question: Question): Promise<FieldErrors> {
-	const { kind, id } = question;
-	if (kind === 'subscriber') {
-		const row = id === null ? null : await findSubscriber(sql, question.list_id, id);
-		return (await judge(sql, row, question)).errors;
-	}
-	if (kind === 'field') {
-		const { variable } = question;
-		const isTaken = variable !== undefined && (await isVariableTaken(sql, variable, question.id ?? 0));
-		return isTaken ? notUnique('variable') : {};
-	}
-	const { name } = question;
-	const isTaken = name !== undefined && (await isNameTaken(sql, name, question.id ?? ''));
-	return isTaken ? notUnique('name') : {};
 }
 
 async function patchSubscriber(

@@ -185,7 +185,19 @@ export function createDeliveries(sql: Sql) {
 			const { payload, answer, ...delivery } = row;
 			return { ...toDelivery(delivery), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
 		},
-		replayDeliveries: (command) => replay(sql, command),
+		replayDeliveries: async (command) => {
+			const named = command.deliveries === null ? null : await findNamed(sql, command, command.deliveries);
+			if (named?.refused) return named.refused;
+			const ids = named?.ids ?? (await slice(sql, command));
+			makeDue(sql, ids, command.now);
+			const isLast = command.deliveries !== null || ids.length < command.limit;
+			// Restart the webhook after the last slice: until then nothing is sent, and the rest show `stopped`. A replay
+			// of failed deliveries also restarts a webhook whose log was deleted.
+			if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
+				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [command.webhook_id]);
+			}
+			return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -220,20 +232,6 @@ async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]>
 
 /** A replay without ids takes all deliveries that are not waiting. */
 const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
-
-async function replay(sql: Sql, command: ReplayDeliveries): Promise<Replayed> {
-	const named = command.deliveries === null ? null : await findNamed(sql, command, command.deliveries);
-	if (named?.refused) return named.refused;
-	const ids = named?.ids ?? (await slice(sql, command));
-	makeDue(sql, ids, command.now);
-	const isLast = command.deliveries !== null || ids.length < command.limit;
-	// Restart the webhook after the last slice: until then nothing is sent, and the rest show `stopped`. A replay
-	// of failed deliveries also restarts a webhook whose log was deleted.
-	if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
-		sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [command.webhook_id]);
-	}
-	return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
-}
 
 /** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final delivery starts anew. */
 function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {

@@ -5,7 +5,7 @@ import type { FieldErrors } from '../../../api/errors.js';
 import { canonicalJson } from '../../../api/json.js';
 import type { Uuid } from '../../../api/records.js';
 import type { CampaignOpened, OpenCampaign } from '../../campaigns.js';
-import type { Command, Operations } from '../../operations.js';
+import type { Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { attachmentsOf, dropContent } from '../attachments.js';
 import { commonReplies } from '../attempts.js';
@@ -81,7 +81,25 @@ export function createCampaigns(sql: Sql) {
 		},
 		pageCampaigns: (command) => pageCampaigns(sql, command),
 		sliceCampaignResults: (command) => sliceResults(sql, command),
-		releaseCampaign: (command) => release(sql, command),
+		releaseCampaign: async ({ campaign, expect_count, now, ...seen }) => {
+			const row = await findCampaign(sql, campaign, seen);
+			if (row === null) return { kind: 'not_found' };
+			if (row.state === 'canceled') return { kind: 'canceled' };
+			if (await isListOpen(sql, row)) return { kind: 'incomplete' };
+			if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
+			// The client repeats a release because it got no answer.
+			if (row.state === 'released') return { kind: 'released' };
+			sql.write(
+				"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
+				[now, openingOf(row, now), row.seq],
+			);
+			dropAcks(sql, row.seq);
+			// Messages count as created only now, because before the release no recipient could get one.
+			const tally = await createTally(sql);
+			tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
+			tally.write();
+			return { kind: 'released' };
+		},
 		cancelCampaign: async ({ campaign, forget: isForgotten, now, ...seen }) => {
 			const row = await findCampaign(sql, campaign, seen);
 			if (row === null) return { kind: 'not_found' };
@@ -102,8 +120,35 @@ export function createCampaigns(sql: Sql) {
 		keepCampaignRate: async ({ campaign, rate }) => {
 			sql.write('UPDATE campaigns SET rate = ? WHERE id = ?', [rate, campaign]);
 		},
-		forgetCampaign: ({ campaign }) => forget(sql, campaign),
-		dropStaged: (command) => dropStaged(sql, command),
+		forgetCampaign: async ({ campaign }) => {
+			const [seq] = await column<number>(sql, neverReleased, [campaign]);
+			if (seq === undefined) return;
+			sql.write('DELETE FROM campaign_lists WHERE campaign_seq = ?', [seq]);
+			const contents = await column<string>(
+				sql,
+				`SELECT DISTINCT content_sha256
+				FROM submissions
+				WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,
+				[seq],
+			);
+			sql.write('DELETE FROM submissions WHERE campaign_seq = ?', [seq]);
+			sql.write('DELETE FROM campaigns WHERE seq = ?', [seq]);
+			// Contents without files stay: they are small, and the same mail may be sent again.
+			for (const sha256 of contents) await dropContent(sql, sha256, null);
+		},
+		dropStaged: async ({ campaign, limit }) => {
+			let most = 0;
+			for (const { table, key, of } of leavings) {
+				const { changes } = await sql.run(
+					`DELETE FROM ${table}
+					WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${of} = (${neverReleased}) LIMIT ?)`,
+					[campaign, limit],
+				);
+				if (table === 'messages') countMessages(sql, -changes);
+				most = Math.max(most, changes);
+			}
+			return most;
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -241,29 +286,6 @@ async function freeName(sql: Sql, name: string): Promise<string> {
 	}
 }
 
-async function release(
-	sql: Sql,
-	{ campaign, expect_count, now, ...seen }: Command<'releaseCampaign'>,
-): ReturnType<Operations['releaseCampaign']> {
-	const row = await findCampaign(sql, campaign, seen);
-	if (row === null) return { kind: 'not_found' };
-	if (row.state === 'canceled') return { kind: 'canceled' };
-	if (await isListOpen(sql, row)) return { kind: 'incomplete' };
-	if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
-	// The client repeats a release because it got no answer.
-	if (row.state === 'released') return { kind: 'released' };
-	sql.write(
-		"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
-		[now, openingOf(row, now), row.seq],
-	);
-	dropAcks(sql, row.seq);
-	// Messages count as created only now, because before the release no recipient could get one.
-	const tally = await createTally(sql);
-	tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
-	tally.write();
-	return { kind: 'released' };
-}
-
 async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<CampaignStatus> {
 	const { id, key, state, seq } = row;
 	const counted = await countByState(sql, { campaign: id });
@@ -307,34 +329,3 @@ const leavings = [
 	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },
 	{ table: 'campaign_left_out', key: 'id', of: 'campaign_seq' },
 ];
-
-async function dropStaged(sql: Sql, { campaign, limit }: { campaign: Uuid; limit: number }): Promise<number> {
-	let most = 0;
-	for (const { table, key, of } of leavings) {
-		const { changes } = await sql.run(
-			`DELETE FROM ${table}
-			WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${of} = (${neverReleased}) LIMIT ?)`,
-			[campaign, limit],
-		);
-		if (table === 'messages') countMessages(sql, -changes);
-		most = Math.max(most, changes);
-	}
-	return most;
-}
-
-async function forget(sql: Sql, id: Uuid): Promise<void> {
-	const [seq] = await column<number>(sql, neverReleased, [id]);
-	if (seq === undefined) return;
-	sql.write('DELETE FROM campaign_lists WHERE campaign_seq = ?', [seq]);
-	const contents = await column<string>(
-		sql,
-		`SELECT DISTINCT content_sha256
-		FROM submissions
-		WHERE campaign_seq = ? AND content_sha256 IN (SELECT content_sha256 FROM content_attachments)`,
-		[seq],
-	);
-	sql.write('DELETE FROM submissions WHERE campaign_seq = ?', [seq]);
-	sql.write('DELETE FROM campaigns WHERE seq = ?', [seq]);
-	// Contents without files stay: they are small, and the same mail may be sent again.
-	for (const sha256 of contents) await dropContent(sql, sha256, null);
-}

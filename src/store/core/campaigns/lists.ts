@@ -63,7 +63,11 @@ export async function stageList(
 	const { seq: campaign_seq } = campaign;
 	const staging = await readStaging(sql, campaign, now);
 	const expansion = await expand(sql, staging, audienceOf(campaign), list_id, campaign.time_zone ?? 'UTC');
-	const place = await placeOf(sql, campaign_seq, list_id);
+	const row = await sql.get<{ after_id: number; counts: string | null }>(
+		'SELECT after_id, counts FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
+		[campaign_seq, list_id],
+	);
+	const place = row === undefined ? null : { after_id: row.after_id, counts: readCounts(row.counts) };
 	const people = await nextPeople(sql, { list_id, after: place?.after_id ?? 0, limit });
 	const outcomes = await each(sql, people, (person) => outcomeOf(sql, expansion, person));
 	const messages = await putMessages(
@@ -305,18 +309,6 @@ function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
 		...(left_out > 0 && { left_out }),
 		reasons,
 	};
-}
-
-async function placeOf(
-	sql: Sql,
-	campaign_seq: number,
-	list_id: number,
-): Promise<{ after_id: number; counts: ListCounts | null } | null> {
-	const row = await sql.get<{ after_id: number; counts: string | null }>(
-		'SELECT after_id, counts FROM campaign_lists WHERE campaign_seq = ? AND list_id = ?',
-		[campaign_seq, list_id],
-	);
-	return row === undefined ? null : { after_id: row.after_id, counts: readCounts(row.counts) };
 }
 
 function readCounts(text: string | null): ListCounts | null {

@@ -21,33 +21,28 @@ export function createReportDetails(sql: Sql) {
 	return {
 		linkFigures: async ({ campaign }) =>
 			(await isCampaign(sql, campaign)) ? await linkFigures(sql, campaign) : null,
-		reportDetails: (command) => reportDetails(sql, command),
+		reportDetails: async ({ lists: hasLists, ...range }) => {
+			const zone = await timeZone(sql);
+			const scope = range.campaign ?? total;
+			const spans = spansOf(range, zone);
+			const bounds = quartersOf(range, zone);
+			const domains = await bouncesBy(sql, 'domain', scope, bounds);
+			const shown = domains.slice(0, shownDomains);
+			const week: DetailFigures['week'] = [];
+			for (const span of spans) week.push(...(await countHours(sql, scope, span, weekHour)));
+			return {
+				time_zone: zone,
+				...(await countBounced(sql, { ...range, tag: null }, zone)),
+				days: [...(await dailyFigures(sql, range)), ...(await complaintsOf(sql, scope, spans))],
+				hours: await hoursOf(sql, scope, spans),
+				week,
+				domains: shown,
+				other_domains: domains.length - shown.length,
+				codes: (await bouncesBy(sql, 'code', scope, bounds)).slice(0, shownCodes),
+				lists: hasLists ? await listsOf(sql, spans) : null,
+			};
+		},
 	} satisfies Partial<Operations>;
-}
-
-async function reportDetails(
-	sql: Sql,
-	{ lists: hasLists, ...range }: Command<'reportDetails'>,
-): Promise<DetailFigures> {
-	const zone = await timeZone(sql);
-	const scope = range.campaign ?? total;
-	const spans = spansOf(range, zone);
-	const bounds = quartersOf(range, zone);
-	const domains = await bouncesBy(sql, 'domain', scope, bounds);
-	const shown = domains.slice(0, shownDomains);
-	const week: DetailFigures['week'] = [];
-	for (const span of spans) week.push(...(await countHours(sql, scope, span, weekHour)));
-	return {
-		time_zone: zone,
-		...(await countBounced(sql, { ...range, tag: null }, zone)),
-		days: [...(await dailyFigures(sql, range)), ...(await complaintsOf(sql, scope, spans))],
-		hours: await hoursOf(sql, scope, spans),
-		week,
-		domains: shown,
-		other_domains: domains.length - shown.length,
-		codes: (await bouncesBy(sql, 'code', scope, bounds)).slice(0, shownCodes),
-		lists: hasLists ? await listsOf(sql, spans) : null,
-	};
 }
 
 /** A range of quarters of an hour in UTC, both ends inclusive; local time is `ahead` of UTC by that many quarters. */

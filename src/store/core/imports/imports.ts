@@ -53,7 +53,22 @@ export function createImports(sql: Sql, isTrial: boolean) {
 	const trials: Trials | null = isTrial ? new Map() : null;
 	const parts = { batchRows, trials };
 	return {
-		openImport: (command) => openImport(sql, command, trials),
+		openImport: async ({ id, key, spec, now }) => {
+			if (!(await hasList(sql, spec.list_id))) return null;
+			const known = await sql.get<SessionRow>(
+				`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
+				[key],
+			);
+			const text = canonicalJson(spec);
+			if (known !== undefined) {
+				if (known.spec !== text) return 'conflict';
+				return { id: known.id, position: known.position, counts: readCounts(known.counts) };
+			}
+			const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
+			const row = { id, key, spec: text, list_id: spec.list_id, position, counts: JSON.stringify(counts) };
+			insertInto(sql, 'imports', { ...row, created_at: now });
+			return { id, position, counts };
+		},
 		putImportBatch: async ({ session, batch, now, expects_new }) => {
 			const answer = await findAnswer(sql, { session, first: batch.first, ahead: 0 });
 			if (answer !== null) return answer;
@@ -87,27 +102,6 @@ async function findAnswer(
 	const position = row.position + ahead;
 	if (first !== position) return { kind: 'gap', position };
 	return (await hasList(sql, row.list_id)) ? null : { kind: 'list_gone' };
-}
-
-async function openImport(
-	sql: Sql,
-	{ id, key, spec, now }: Command<'openImport'>,
-	trials: Trials | null,
-): ReturnType<Operations['openImport']> {
-	if (!(await hasList(sql, spec.list_id))) return null;
-	const known = await sql.get<SessionRow>(
-		`SELECT ${columns} FROM imports WHERE key = ? AND finished_at IS NULL`,
-		[key],
-	);
-	const text = canonicalJson(spec);
-	if (known !== undefined) {
-		if (known.spec !== text) return 'conflict';
-		return { id: known.id, position: known.position, counts: readCounts(known.counts) };
-	}
-	const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
-	const row = { id, key, spec: text, list_id: spec.list_id, position, counts: JSON.stringify(counts) };
-	insertInto(sql, 'imports', { ...row, created_at: now });
-	return { id, position, counts };
 }
 
 function nothingPut() {

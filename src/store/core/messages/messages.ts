@@ -54,7 +54,55 @@ export function createMessages(sql: Sql) {
 		pageMessages: (command) => pageMessages(sql, command),
 		sliceMessages: (command) => sliceMessages(sql, command),
 		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
-		getSubmission: ({ id }) => getSubmission(sql, id),
+		getSubmission: async ({ id }) => {
+			const row = await sql.get<
+				Pick<StoredSubmission, 'type' | 'tag' | 'campaign' | 'content_sha256'> & {
+					envelope: string;
+					tracking: Tracking;
+					subject: string;
+					text: string | null;
+					html: string | null;
+					disable_inline: number;
+					dropped_at: Micros | null;
+					request: string | null;
+					requests: number | null;
+				}
+			>(
+				`SELECT s.type, s.envelope, s.tag, s.campaign, s.tracking, s.content_sha256,
+					c.subject, c.text, c.html, c.disable_inline, c.dropped_at, s.request, g.requests
+				FROM submissions s
+				JOIN contents c ON c.sha256 = s.content_sha256
+				LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+				WHERE s.id = ?`,
+				[id],
+			);
+			if (row === undefined) return null;
+			const { type, tag, campaign, tracking, content_sha256, subject, text, html, request } = row;
+			const files = (await attachmentsOf(sql, content_sha256)).map(({ size: _, ...file }) => file);
+			const content = {
+				...{ subject, text, html, disable_inline: row.disable_inline === 1 },
+				...(files.length > 0 && { attachments: files }),
+			};
+			return {
+				...{
+					id,
+					type,
+					envelope: readEnvelope(row.envelope),
+					tag,
+					campaign,
+					tracking,
+					content,
+					content_sha256,
+				},
+				...(request !== null && {
+					call: {
+						request: parseStored(request) as StoredCall['request'],
+						content: row.requests === 1 ? 'own' : 'shared',
+					},
+				}),
+				...(row.dropped_at !== null && { is_dropped: true }),
+			};
+		},
 		countMessages: ({ scope, ...seen }) => countByState(sql, scope, seen),
 		countWaiting: async () => Object.fromEntries(countStates(await waitingLanes(sql, null))),
 		nextDue: ({ scope }) => nextDue(sql, scope),
@@ -248,47 +296,6 @@ async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 		[id],
 	);
 	return rows.map((row) => ({ ...row, at: formatDateTime(row.at) }));
-}
-
-async function getSubmission(sql: Sql, id: string): Promise<StoredSubmission | null> {
-	const row = await sql.get<
-		Pick<StoredSubmission, 'type' | 'tag' | 'campaign' | 'content_sha256'> & {
-			envelope: string;
-			tracking: Tracking;
-			subject: string;
-			text: string | null;
-			html: string | null;
-			disable_inline: number;
-			dropped_at: Micros | null;
-			request: string | null;
-			requests: number | null;
-		}
-	>(
-		`SELECT s.type, s.envelope, s.tag, s.campaign, s.tracking, s.content_sha256,
-			c.subject, c.text, c.html, c.disable_inline, c.dropped_at, s.request, g.requests
-		FROM submissions s
-		JOIN contents c ON c.sha256 = s.content_sha256
-		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
-		WHERE s.id = ?`,
-		[id],
-	);
-	if (row === undefined) return null;
-	const { type, tag, campaign, tracking, content_sha256, subject, text, html, request } = row;
-	const files = (await attachmentsOf(sql, content_sha256)).map(({ size: _, ...file }) => file);
-	const content = {
-		...{ subject, text, html, disable_inline: row.disable_inline === 1 },
-		...(files.length > 0 && { attachments: files }),
-	};
-	return {
-		...{ id, type, envelope: readEnvelope(row.envelope), tag, campaign, tracking, content, content_sha256 },
-		...(request !== null && {
-			call: {
-				request: parseStored(request) as StoredCall['request'],
-				content: row.requests === 1 ? 'own' : 'shared',
-			},
-		}),
-		...(row.dropped_at !== null && { is_dropped: true }),
-	};
 }
 
 /** Includes leased messages, which return when their lease ends. Looks each lane up in messages_due; lanes are few. */
