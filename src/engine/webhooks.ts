@@ -13,7 +13,8 @@ import { refusal } from '../api/refusals.js';
 import { notAChoice, texts } from '../api/schema/texts.js';
 import type { Parsed } from '../api/schema.js';
 import { formatSecret } from '../api/webhook-calls.js';
-import type { ReplayDeliveries, StoredSecret } from '../store/queue.js';
+import type { StoredKey } from '../store/maintenance.js';
+import type { ReplayDeliveries } from '../store/queue.js';
 import { checkedBeside, crud, type EngineContext, found, readPage, refuse } from './context.js';
 
 export function createWebhooks(context: EngineContext): Webhooks {
@@ -132,7 +133,7 @@ function refusedReplay({ delivery, why }: { delivery: string; why: 'unknown' | '
 	return invalid({ deliveries: [{ code: why === 'unknown' ? 'does_not_exist' : 'invalid', message }] });
 }
 
-function toSecret({ secret, created_at, retires_at }: StoredSecret): SigningSecret {
+function toSecret({ secret, created_at, retires_at }: StoredKey): SigningSecret {
 	return {
 		secret: formatSecret(secret),
 		date_created: formatDateTime(created_at),

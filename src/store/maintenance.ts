@@ -75,10 +75,12 @@ export interface StoredDkimKey {
 	created_at: Micros;
 }
 
+/** `retires_at`: a retiring key signs webhook calls beside the newest until then. */
 export interface StoredKey {
 	id: number;
 	secret: string;
 	created_at: Micros;
+	retires_at: Micros | null;
 }
 
 export interface WrappingKey {

@@ -344,12 +344,12 @@ const writes = {
 		holds: () => [shares, alone('deliveries')],
 	}),
 	replayDeliveries: op<queues.ReplayDeliveries, queues.Replayed>(),
-	ensureWebhookSecret: op<{ fresh: { id: number; secret: string }; now: Micros }, queues.StoredSecret[]>({
+	ensureWebhookSecret: op<{ fresh: { id: number; secret: string }; now: Micros }, upkeep.StoredKey[]>({
 		repeatable: true,
 	}),
 	rotateWebhookSecret: op<
 		{ fresh: { id: number; secret: string }; now: Micros; retire_at: Micros },
-		queues.StoredSecret[]
+		upkeep.StoredKey[]
 	>(),
 
 	createTemplate: op<

@@ -185,10 +185,3 @@ export interface DeliveryConditions {
 	state: DeliveryState | null;
 	since: Micros | null;
 }
-
-export interface StoredSecret {
-	id: number;
-	secret: string;
-	created_at: Micros;
-	retires_at: Micros | null;
-}

@@ -41,7 +41,7 @@ const signing: SigningKey[] = [
 ].map((key) => ({ domain: 'example.com', ...key }) as SigningKey);
 const settings = {
 	publicUrl: 'https://mail.example.org',
-	keys: [{ id: 7, secret: Buffer.alloc(32, 1).toString('base64url'), created_at: 1 }],
+	keys: [{ id: 7, secret: Buffer.alloc(32, 1).toString('base64url'), created_at: 1, retires_at: null }],
 	bounceAddress: 'bounces@example.com',
 };
 const keysFor = async () => signing;

@@ -10,7 +10,7 @@ import { erasedAddress } from '../../engine/rules/subscribers.js';
 import type { Operations } from '../operations.js';
 import type { RecordedReport, ReportEffect, ReportOutcome, TrackedEvent } from '../store.js';
 import { keepAttempt, type SentMessage } from './attempts.js';
-import { recordEvents } from './events.js';
+import { noVisit, recordEvents } from './events.js';
 import { createTally } from './figures/tally.js';
 import { readRecipients, reportedSoftBounce, type Stop } from './recipients.js';
 import { column, exists, insertInto, readEnvelope, type Sql } from './sql.js';
@@ -172,8 +172,8 @@ async function bounceMessage(
 		}
 		if (uncounted) continue;
 		events.push({
-			...{ message: uuid, type: isHard ? 'HARDBOUNCED' : 'SOFTBOUNCED', at, link: null, machine: false },
-			...{ ip: null, user_agent: null, url: null, smtp_code, diagnostic },
+			...{ ...noVisit, message: uuid, at, smtp_code, diagnostic },
+			type: isHard ? 'HARDBOUNCED' : 'SOFTBOUNCED',
 		});
 	}
 	await recordEvents(sql, events);

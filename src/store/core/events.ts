@@ -64,7 +64,15 @@ export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): P
 		if (!isReading(event)) changes.push({ event, receiver: message, message, isFirst });
 	}
 	sql.writeAll(intoEvents, rows);
-	await sql.together([() => changeRecipients(sql, changes, scope), () => counting.notices.write()]);
+	await sql.together([
+		async () => {
+			if (changes.length === 0) return;
+			const recipients = await readRecipients(sql, changes.flatMap(addressesOf));
+			for (const change of changes) changeRecipient(sql, recipients, scope, change);
+			recipients.write();
+		},
+		() => counting.notices.write(),
+	]);
 	counting.write();
 }
 
@@ -120,17 +128,6 @@ const intoEvents: Insertion = {
 	conflict: '',
 };
 
-async function changeRecipients(
-	sql: Sql,
-	changes: readonly Recorded[],
-	scope: UnsubscribeScope,
-): Promise<void> {
-	if (changes.length === 0) return;
-	const recipients = await readRecipients(sql, changes.flatMap(addressesOf));
-	for (const change of changes) changeRecipient(sql, recipients, scope, change);
-	recipients.write();
-}
-
 /** Returns both addresses if the subscriber's address has changed: an unsubscription applies to both. */
 function addressesOf({ event, receiver: { to_key, moved_to } }: Recorded): string[] {
 	return event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
@@ -156,10 +153,6 @@ function changeRecipient(sql: Sql, recipients: Recipients, scope: UnsubscribeSco
 	} else if (event.type === 'SOFTBOUNCED' && isFirst) recipients.softBounce(address, now);
 }
 
-interface CountedEvent extends NoticedEvent {
-	link: number | null;
-}
-
 interface CountedMessage {
 	id: number;
 	tag: string | null;
@@ -180,6 +173,8 @@ interface FirstRow {
 
 const noLink = -1;
 
+export const noVisit = { link: null, machine: false, ip: null, user_agent: null, url: null } as const;
+
 export class Counting {
 	readonly tally: Tally;
 	readonly notices: Notices;
@@ -198,7 +193,7 @@ export class Counting {
 	 * True for the first event of this type. Webhooks get the first of each type and link, for people and for
 	 * bots separately.
 	 */
-	count(message: CountedMessage, event: CountedEvent): boolean {
+	count(message: CountedMessage, event: NoticedEvent): boolean {
 		const { type, at } = event;
 		const own = this.#of(message.id);
 		const firsts = firstsOf(own, event);
@@ -273,7 +268,7 @@ interface LinkFirsts extends Firsts {
 	human_of_link: number;
 }
 
-function firstsOf(rows: readonly FirstRow[], { type, link }: CountedEvent): LinkFirsts {
+function firstsOf(rows: readonly FirstRow[], { type, link }: NoticedEvent): LinkFirsts {
 	const firsts = { all: null as Micros | null, human: null as Micros | null, of_link: 0, human_of_link: 0 };
 	for (const row of rows) {
 		if (row.type !== type) continue;
@@ -295,14 +290,14 @@ function bouncedOf({ tag, campaign, sent_at: sent }: CountedMessage, rows: reado
 	return bounced;
 }
 
-function isBounce({ type }: CountedEvent): boolean {
+function isBounce({ type }: NoticedEvent): boolean {
 	return type === 'SOFTBOUNCED' || type === 'HARDBOUNCED';
 }
 
 function countDetails(
 	tally: Tally,
 	{ campaign, content_sha256: content, to_key: address }: CountedMessage,
-	event: CountedEvent,
+	event: NoticedEvent,
 	firsts: LinkFirsts,
 ): void {
 	const { type, at, link, machine, smtp_code } = event;

@@ -3,31 +3,18 @@ import type { SendResult, Uuid } from '../../api/records.js';
 import type { IdempotencyKey } from '../campaigns.js';
 import { insertInto, parseStored, type Sql } from './sql.js';
 
-type EarlierCall<Answer> =
-	| { kind: 'answered'; answer: Answer; submission: Uuid; campaign: Uuid | null }
-	| { kind: 'key_conflict' };
-
 /** Keys expire by the clock, which cannot tell a machine that was off for a day from a clock that is a day ahead. */
-export async function findKey<Answer>(
-	sql: Sql,
-	{ scope, key, fingerprint }: IdempotencyKey,
-	now: Micros,
-): Promise<EarlierCall<Answer> | null> {
-	const row = await sql.get<{
-		fingerprint: string;
-		submission_id: Uuid;
-		campaign: Uuid | null;
-		answer: string;
-	}>(
-		`SELECT fingerprint, submission_id, campaign, answer
+export async function findKey<Answer>(sql: Sql, { scope, key, fingerprint }: IdempotencyKey, now: Micros) {
+	const row = await sql.get<{ fingerprint: string; submission: Uuid; campaign: Uuid | null; answer: string }>(
+		`SELECT fingerprint, submission_id AS submission, campaign, answer
 		FROM idempotency_keys
 		WHERE scope = ? AND key = ? AND created_at > ?`,
 		[scope, key, now - microsPerDay],
 	);
 	if (row === undefined) return null;
-	if (row.fingerprint !== fingerprint) return { kind: 'key_conflict' };
-	const answer = parseStored(row.answer) as Answer;
-	return { kind: 'answered', answer, submission: row.submission_id, campaign: row.campaign };
+	if (row.fingerprint !== fingerprint) return { kind: 'key_conflict' } as const;
+	const { submission, campaign } = row;
+	return { kind: 'answered', answer: parseStored(row.answer) as Answer, submission, campaign } as const;
 }
 
 export function rememberKey(

@@ -102,18 +102,23 @@ async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> 
 	}
 }
 
-export async function findKeys(sql: Sql, purpose: string): Promise<StoredKey[]> {
+/** Reads the keys of a purpose, newest first. `since`: adds keys that are retired after that time. */
+export async function findKeys(
+	sql: Sql,
+	purpose: string,
+	since = Number.MAX_SAFE_INTEGER,
+): Promise<StoredKey[]> {
 	const stored = await sql.all<StoredKey>(
-		`SELECT id, secret, created_at
+		`SELECT id, secret, created_at, retired_at AS retires_at
 		FROM keyring
-		WHERE purpose = ? AND retired_at IS NULL
-		ORDER BY created_at DESC, id DESC`,
-		[purpose],
+		WHERE purpose = ? AND (retired_at IS NULL OR retired_at > ?)
+		ORDER BY retired_at IS NOT NULL, created_at DESC, id DESC`,
+		[purpose, since],
 	);
 	return readKeys(sql, purpose, stored);
 }
 
-export function readKeys<Row extends { id: number; secret: string }>(
+function readKeys<Row extends { id: number; secret: string }>(
 	{ secrets }: Sql,
 	purpose: string,
 	rows: readonly Row[],

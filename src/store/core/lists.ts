@@ -1,10 +1,9 @@
 import type { Micros } from '../../api/datetime.js';
 import type { ListDetails } from '../../api/inputs.js';
 import type { List } from '../../api/records.js';
-import type { Command, Operations } from '../operations.js';
-import { quarterHour } from './figures/tally.js';
+import type { Operations } from '../operations.js';
+import { moveCounters, quarterHour } from './figures/tally.js';
 import { findKey, rememberKey } from './idempotency.js';
-import { dropCounters, moveCounters } from './list-counters.js';
 import { cancelWaitingOfList } from './messages/actions.js';
 import { widenToAllLists } from './recipients.js';
 import { exists, insertNumbered, type Sql, selectPage, timeOf, writtenOf } from './sql.js';
@@ -99,7 +98,8 @@ async function findDetails(sql: Sql, id: number): Promise<ListDetails | null> {
 async function emptyList(sql: Sql, id: number): Promise<number> {
 	cancelWaitingOfList(sql, id);
 	const { changes } = await sql.run('DELETE FROM subscribers WHERE list_id = ?', [id]);
-	dropCounters(sql, id);
+	for (const table of ['list_counters', 'list_joined'])
+		sql.write(`DELETE FROM ${table} WHERE list_id = ?`, [id]);
 	return changes;
 }
 

@@ -9,6 +9,7 @@ import {
 	addToQuarter,
 	countedRows,
 	type Figure,
+	moveCounters,
 	quarterHour,
 	scopesOf,
 	sharded,
@@ -16,7 +17,6 @@ import {
 	timeZone,
 } from './figures/tally.js';
 import { insertKey } from './keys.js';
-import { moveCounters } from './list-counters.js';
 import { erase } from './people.js';
 import { createQueueState } from './queue-state.js';
 import { settle } from './settle.js';

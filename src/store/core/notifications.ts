@@ -1,15 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Micros } from '../../api/datetime.js';
-import type { EventType, Uuid } from '../../api/records.js';
+import type { Uuid } from '../../api/records.js';
 import { formatNotification } from '../../api/webhook-calls.js';
 import type { Operations } from '../operations.js';
-import type {
-	DeliveryAnswer,
-	DeliverySettled,
-	DeliverySettlement,
-	LeaseDeliveries,
-	LeasedDelivery,
-} from '../queue.js';
+import type { DeliverySettled, DeliverySettlement, LeaseDeliveries, LeasedDelivery } from '../queue.js';
+import type { TrackedEvent } from '../store.js';
+import { findKeys } from './keys.js';
 import {
 	each,
 	exists,
@@ -20,13 +15,13 @@ import {
 	type SqlValue,
 	subjectOf,
 } from './sql.js';
-import { signingSecrets, webhookPassword } from './webhooks.js';
+import { webhookPassword } from './webhooks.js';
 
 export function createNotifications(sql: Sql) {
 	return {
 		leaseDeliveries: async (command) => ({
 			deliveries: await lease(sql, command),
-			secrets: await signingSecrets(sql, command.now),
+			secrets: (await findKeys(sql, 'webhooks', command.now)).map(({ secret }) => secret),
 		}),
 		settleDeliveries: async ({ settlements }) => {
 			if (settlements.some(({ result }) => result.kind === 'gone')) sql.alone();
@@ -94,13 +89,18 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 			WHERE ${sql.dialect.oneOf('id')}`,
 			[command.owner, command.until, JSON.stringify(leased.map(({ row }) => row.id))],
 		);
-	const credentials = new Map(leased.map(({ hook }) => [hook, credentialsOf(sql, hook)]));
+	const credentials = new Map(
+		leased.map(({ hook: { is_auth_enabled, login, ...hook } }) => [
+			hook.id,
+			is_auth_enabled === 1 ? { login, password: webhookPassword(sql, hook) } : null,
+		]),
+	);
 	return leased.map(({ hook, row }) => ({
 		delivery: row.uuid,
 		fence: row.fence + 1,
 		webhook_id: hook.id,
 		url: hook.url,
-		credentials: credentials.get(hook) ?? null,
+		credentials: credentials.get(hook.id) ?? null,
 		payload: row.payload,
 		attempts: row.attempts - row.attempts_before,
 	}));
@@ -125,10 +125,6 @@ async function findDue(
 	);
 }
 
-function credentialsOf(sql: Sql, hook: HookRow): LeasedDelivery['credentials'] {
-	return hook.is_auth_enabled === 1 ? { login: hook.login, password: webhookPassword(sql, hook) } : null;
-}
-
 interface SendingRow {
 	uuid: string;
 	fence: number;
@@ -138,67 +134,42 @@ interface SendingRow {
 	url: string;
 }
 
-function settleOne(sql: Sql, row: SendingRow, { at, result }: DeliverySettlement): DeliverySettled {
-	switch (result.kind) {
-		case 'released':
-			sql.write(
-				"UPDATE webhook_deliveries SET state = 'pending', due_at = ?, lease_owner = NULL WHERE id = ?",
-				[at, row.id],
-			);
-			return 'recorded';
-		case 'again':
-			record(sql, row, { at, answer: result.answer, state: 'pending', due_at: result.due_at });
-			return 'recorded';
-		case 'delivered':
-		case 'failed':
-			record(sql, row, { at, answer: result.answer, state: result.kind, due_at: null });
-			return 'recorded';
-		case 'gone': {
-			const { answer } = result;
-			// The URL may have been corrected during the call to the old one.
-			const isStopped = row.url === result.url;
-			if (isStopped) sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', [at, row.webhook_id]);
-			record(sql, row, {
-				at,
-				answer,
-				state: isStopped ? 'failed' : 'pending',
-				due_at: isStopped ? null : at,
-			});
-			return isStopped ? 'recorded' : 'moved';
-		}
+function settleOne(
+	sql: Sql,
+	{ id, webhook_id, attempts, url }: SendingRow,
+	{ at, result }: DeliverySettlement,
+): DeliverySettled {
+	if (result.kind === 'released') {
+		const released =
+			"UPDATE webhook_deliveries SET state = 'pending', due_at = ?, lease_owner = NULL WHERE id = ?";
+		sql.write(released, [at, id]);
+		return 'recorded';
 	}
-}
-
-interface Outcome {
-	at: Micros;
-	answer: DeliveryAnswer;
-	state: 'pending' | 'delivered' | 'failed';
-	due_at: Micros | null;
-}
-
-function record(sql: Sql, { id, attempts }: SendingRow, { at, answer, state, due_at }: Outcome): void {
-	const { status: status_code, error, duration_ms } = answer;
+	const isGone = result.kind === 'gone';
+	// The URL may have been corrected during the call to the old one.
+	const isMoved = isGone && url !== result.url;
+	if (isGone && !isMoved) sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', [at, webhook_id]);
+	const again = isMoved ? at : null;
+	const due_at = result.kind === 'again' ? result.due_at : again;
+	const final = isGone || result.kind === 'again' ? 'failed' : result.kind;
+	const { status: status_code, error, answer, duration_ms } = result.answer;
 	sql.write(
 		`UPDATE webhook_deliveries
 		SET state = ?, due_at = ?, lease_owner = NULL, attempts = attempts + 1, attempted_at = ?,
 			status_code = ?, error = ?, answer = ?, finished_at = ?
 		WHERE id = ?`,
-		[state, due_at, at, status_code, error, answer.answer, due_at === null ? at : null, id],
+		[
+			...[due_at === null ? final : 'pending', due_at, at],
+			...[status_code, error, answer, due_at === null ? at : null, id],
+		],
 	);
 	const attempt = { delivery_id: id, number: attempts + 1, at, status_code, error, duration_ms };
 	insertInto(sql, 'webhook_attempts', attempt);
+	return isMoved ? 'moved' : 'recorded';
 }
 
-export interface NoticedEvent {
-	type: EventType;
-	at: Micros;
-	machine: boolean;
-	ip?: string | null;
-	user_agent?: string | null;
-	url?: string | null;
-	smtp_code?: string | null;
-	diagnostic?: string | null;
-}
+/** An event of a tracked link or report, or a bounce during delivery. */
+export type NoticedEvent = Omit<TrackedEvent, 'message'>;
 
 export class Notices {
 	readonly #sql: Sql;
@@ -277,14 +248,9 @@ const intoDeliveries: Insertion = {
 function deliveryOf({ hook, message, event }: Told, messages: ReadonlyMap<number, About>): SqlValue[] {
 	const about = messages.get(message);
 	if (about === undefined) throw new Error(`message ${message} of an event is missing`);
-	const { ip = null, user_agent = null, url = null, smtp_code = null, diagnostic = null } = event;
+	const { type, at, machine, ip, user_agent, url, smtp_code, diagnostic } = event;
 	const id = randomUUID();
-	const payload = formatNotification({
-		id,
-		type: event.type,
-		at: event.at,
-		message: about,
-		data: { url, ip, user_agent, machine: event.machine, smtp_code, diagnostic },
-	});
-	return [id, hook, message, event.type, payload, 'pending', event.at, event.at];
+	const data = { url, ip, user_agent, machine, smtp_code, diagnostic };
+	const payload = formatNotification({ id, type, at, message: about, data });
+	return [id, hook, message, type, payload, 'pending', at, at];
 }

@@ -9,12 +9,14 @@ import { erasedAddress } from '../../engine/rules/subscribers.js';
 import type { Command, Operations } from '../operations.js';
 import { dropContent } from './attachments.js';
 import { keepAttempt, type SentMessage } from './attempts.js';
+import { counterMove, moveCounters } from './figures/tally.js';
 import { insertKey } from './keys.js';
-import { counterMove, moveCounters } from './list-counters.js';
 import { getMessage } from './messages/messages.js';
 import { holdsOfMessage } from './queue-state.js';
 import {
 	column,
+	type Dated,
+	dated,
 	emailColumn,
 	exists,
 	insertInto,
@@ -45,7 +47,6 @@ export function createPeople(sql: Sql) {
 				date_erased: timeOf(await erasedAt(sql, email_key)),
 				left_out: [
 					...(await leftOutByName(sql, email_key)),
-					...(await leftOutOfCalls(sql, email_key)),
 					...(await leftOutOf(sql, email_key, forms)),
 				].sort(newestFirst),
 				copies: await copiesOf(sql, email_key, forms),
@@ -78,6 +79,13 @@ export function createPeople(sql: Sql) {
 				if (found === null) continue;
 				const { message, attempts, events, reports, tracking } = found;
 				const holds = await holdsOfMessage(sql, uuid, now);
+				const deliveries = await sql.all<Dated<PersonDelivery>>(
+					`SELECT uuid AS id, webhook_id, type, state, created_at AS date_created, payload
+					FROM webhook_deliveries
+					WHERE message_id = ?
+					ORDER BY id`,
+					[id],
+				);
 				const held_by = holds.map(({ until_at, ...limit }) => ({
 					...limit,
 					until: formatDateTime(until_at),
@@ -85,7 +93,7 @@ export function createPeople(sql: Sql) {
 				results.push({
 					...{ ...message, delivery_attempts: attempts, events, reports, held_by, tracking },
 					...{ variables: parseTexts(variables), visits: await visitsOf(sql, id) },
-					webhook_deliveries: await deliveriesOf(sql, id),
+					webhook_deliveries: deliveries.map(dated),
 				});
 			}
 			return { results, next };
@@ -147,19 +155,23 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		.map((row) => toLeftOut(row, row.error));
 }
 
+/** Reads people left out of lists and of send calls. A call may name a campaign that has no row. */
 async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<
 		LeftOutRow & { detail: string | null; list: string | null; other: string | null }
 	>(
-		`SELECT g.id, g.key, g.state, g.created_at, o.code, o.detail,
+		`SELECT coalesce(g.id, o.campaign) AS id, coalesce(g.key, o.campaign) AS key, 'released' AS state,
+			coalesce(s.created_at, g.created_at) AS created_at, o.code, o.detail,
 			CASE WHEN o.code = 'excluded'
 				THEN (SELECT name FROM lists WHERE id = CAST(o.detail AS BIGINT)) END AS list,
 			(SELECT key FROM campaigns WHERE id = o.detail) AS other
 		FROM campaign_left_out o
-		JOIN campaigns g ON g.seq = o.campaign_seq
-		WHERE o.to_key = ? AND g.state = 'released'
-			AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = g.seq)
-		ORDER BY g.seq DESC, o.id
+		LEFT JOIN submissions s ON s.seq = o.submission_seq
+		LEFT JOIN campaigns g ON g.seq = o.campaign_seq OR g.id = o.campaign
+		WHERE o.to_key = ? AND (s.seq IS NOT NULL OR (
+			g.state = 'released' AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = g.seq)
+		))
+		ORDER BY o.id DESC
 		LIMIT ${most}`,
 		[email_key],
 	);
@@ -167,20 +179,6 @@ async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> 
 		const list = (id: string) => JSON.stringify(row.list ?? id);
 		return toLeftOut(row, sayLeftOut(row, { list, campaign: (id) => row.other ?? id }));
 	});
-}
-
-async function leftOutOfCalls(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
-	const rows = await sql.all<LeftOutRow & { detail: string | null }>(
-		`SELECT o.campaign AS id, coalesce(g.key, o.campaign) AS key, 'released' AS state, s.created_at, o.code, o.detail
-		FROM campaign_left_out o
-		JOIN submissions s ON s.seq = o.submission_seq
-		LEFT JOIN campaigns g ON g.id = o.campaign
-		WHERE o.to_key = ?
-		ORDER BY o.id DESC
-		LIMIT ${most}`,
-		[email_key],
-	);
-	return rows.map((row) => toLeftOut(row, sayLeftOut(row, { list: String, campaign: String })));
 }
 
 async function copiesOf(sql: Sql, email_key: EmailKey, forms: readonly string[]): Promise<Uuid[]> {
@@ -218,17 +216,6 @@ async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {
 	return rows.map((row) => ({ ...row, at: formatDateTime(row.at), machine: row.machine === 1 }));
 }
 
-async function deliveriesOf(sql: Sql, message_id: number): Promise<PersonDelivery[]> {
-	const rows = await sql.all<Omit<PersonDelivery, 'date_created'> & { date_created: Micros }>(
-		`SELECT uuid AS id, webhook_id, type, state, created_at AS date_created, payload
-		FROM webhook_deliveries
-		WHERE message_id = ?
-		ORDER BY id`,
-		[message_id],
-	);
-	return rows.map((row) => ({ ...row, date_created: formatDateTime(row.date_created) }));
-}
-
 /** Erases a person. Keeps messages as figures without personal data, and a keyed hash of the address. */
 export function createErasures(sql: Sql) {
 	return {
@@ -254,13 +241,18 @@ export async function erase(
 	for (const text of addresses) for (const table of textTables) await replaceIn(sql, table, text);
 	sql.write('DELETE FROM campaign_left_out WHERE to_key = ?', [email_key]);
 	sql.write('DELETE FROM old_messages WHERE to_key = ?', [email_key]);
-	const subscribers = await deleteSubscribers(sql, email_key);
+	const subscribers = await sql.all<{ list_id: number; is_active: number; created_at: Micros }>(
+		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active, created_at',
+		[email_key],
+	);
+	for (const { list_id, is_active, created_at } of subscribers)
+		moveCounters(sql, list_id, counterMove(is_active === 1, null), created_at);
 	const suppressions = (await sql.run('DELETE FROM suppressions WHERE email_key = ?', [email_key])).changes;
 	if ((await erasureKeys(sql)).length === 0) insertKey(sql, { purpose: 'erasure', ...fresh, now });
 	const [key = fresh] = await erasureKeys(sql);
 	const email_hash = erasedHash(key.secret, email_key);
 	insertInto(sql, 'erased', { email_hash, key_id: key.id, erased_at: now }, 'ON CONFLICT DO NOTHING');
-	return { subscribers, messages, canceled, suppressions };
+	return { subscribers: subscribers.length, messages, canceled, suppressions };
 }
 
 /** Returns the address in lower case and as typed, because replies and stored answers may quote either. */
@@ -273,16 +265,6 @@ async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 		[email_key, email_key],
 	);
 	return [...new Set([email_key, ...typed])];
-}
-
-async function deleteSubscribers(sql: Sql, email_key: EmailKey): Promise<number> {
-	const rows = await sql.all<{ list_id: number; is_active: number; created_at: Micros }>(
-		'DELETE FROM subscribers WHERE email_key = ? RETURNING list_id, is_active, created_at',
-		[email_key],
-	);
-	for (const { list_id, is_active, created_at } of rows)
-		moveCounters(sql, list_id, counterMove(is_active === 1, null), created_at);
-	return rows.length;
 }
 
 /** Cancels leased messages too. Their outcome is discarded, because its reply may quote the address. */

@@ -26,6 +26,7 @@ import { heartbeatFreshMicros, isLost } from './processes.js';
 import { column, exists, type Sql } from './sql.js';
 
 const mostDomains = 50;
+const mostLimits = 50;
 
 export function createQueueState(sql: Sql) {
 	return {
@@ -38,6 +39,11 @@ export function createQueueState(sql: Sql) {
 			const lastWeek = now - 7 * microsPerDay;
 			const { due, oldest_at } = await waiting(sql, lanes, now);
 			const [room = null] = await column<Micros | null>(sql, 'SELECT min(room_at) FROM limit_rooms');
+			const { limits } = await readLimits(sql);
+			const lines = limits.length === 0 ? [] : await linesOf(sql, { limits, now, due });
+			const found = lines.map(
+				({ limit, key, ...line }): HoldingLimit => ({ ...nameLimit(limit, key), ...line }),
+			);
 			return {
 				...{ messages, due, oldest_at },
 				next_due_at: (await nextDue(sql, null)) ?? room,
@@ -46,7 +52,8 @@ export function createQueueState(sql: Sql) {
 				deferred: isAny('deferred') ? await deferredDomains(sql) : [],
 				replies: failed + bounced + deferred > 0 ? await commonReplies(sql, 'created_at > ?', lastWeek) : [],
 				unfinished: await unfinishedMessages(sql, now),
-				...(await holdingLimits(sql, now, due)),
+				limits: found.sort((a, b) => b.messages - a.messages).slice(0, mostLimits),
+				held: lines.some(({ limit }) => limit.scope === 'all') ? due : 0,
 			};
 		},
 		queuePauses: () => findPauses(sql),
@@ -296,21 +303,4 @@ export async function holdsOfMessage(sql: Sql, uuid: string, now: Micros): Promi
 		if (limit === null || used.of(key) < count) return [];
 		return [{ ...nameLimit(limit, key), until_at: nextAt(used, limit, { key, room_at: now, now }) }];
 	});
-}
-
-const mostLimits = 50;
-
-async function holdingLimits(
-	sql: Sql,
-	now: Micros,
-	due: number,
-): Promise<Pick<QueueState, 'limits' | 'held'>> {
-	const { limits } = await readLimits(sql);
-	if (limits.length === 0) return { limits: [], held: 0 };
-	const lines = await linesOf(sql, { limits, now, due });
-	const found = lines.map(({ limit, key, ...line }): HoldingLimit => ({ ...nameLimit(limit, key), ...line }));
-	return {
-		limits: found.sort((a, b) => b.messages - a.messages).slice(0, mostLimits),
-		held: lines.some(({ limit }) => limit.scope === 'all') ? due : 0,
-	};
 }

@@ -10,7 +10,7 @@ import {
 	isSoftBounceLimit,
 	mayBeOfOneList,
 } from '../../engine/rules/subscribers.js';
-import { moveCounters } from './list-counters.js';
+import { moveCounters } from './figures/tally.js';
 import { type Change, each, exists, type Insertion, type Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';
 

@@ -24,17 +24,33 @@ export interface SliceOfExpired {
 	onlyLinks: (html: string) => string | null;
 }
 
+type Dropped = Promise<{ next: number | null }>;
+
 interface Expiry {
-	drop(sql: Sql, command: SliceOfExpired): Promise<{ next: number | null }>;
+	drop(sql: Sql, command: SliceOfExpired): Dropped;
 	slice: number;
 }
 
 /** Webhook deliveries expire after 30 days; heartbeats, answers and uploads after one. Settings apply to messages. */
 export const expiries: readonly Expiry[] = [
-	{ drop: whileFull(dropIdempotencyKeys), slice: 1_000 },
+	{
+		drop: whileFull((sql, { now, limit }) =>
+			sql.run(
+				`DELETE FROM idempotency_keys
+				WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)`,
+				[now - microsPerDay, limit],
+			),
+		),
+		slice: 1_000,
+	},
 	{ drop: whileFull(dropExpiredAttachments), slice: 10 },
 	{ drop: whileFull(dropDeliveries), slice: 1_000 },
-	{ drop: whileFull(dropHeartbeats), slice: 1_000 },
+	{
+		drop: whileFull((sql, { now }) =>
+			sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]),
+		),
+		slice: 1_000,
+	},
 	{ drop: dropEvents, slice: 2_000 },
 	{ drop: dropOfCampaigns, slice: 1_000 },
 	{ drop: whileFull(dropLeftOut), slice: 1_000 },
@@ -48,18 +64,6 @@ export function whileFull(
 	return async (sql, command) => ({
 		next: (await drop(sql, command)).changes >= command.limit ? 0 : null,
 	});
-}
-
-async function dropIdempotencyKeys(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
-	return await sql.run(
-		`DELETE FROM idempotency_keys
-		WHERE (scope, key) IN (SELECT scope, key FROM idempotency_keys WHERE created_at <= ? LIMIT ?)`,
-		[now - microsPerDay, limit],
-	);
-}
-
-async function dropHeartbeats(sql: Sql, { now }: { now: Micros }) {
-	return await sql.run('DELETE FROM processes WHERE heartbeat_at <= ?', [now - microsPerDay]);
 }
 
 const isNeeded = `EXISTS (
@@ -78,10 +82,7 @@ const isNeeded = `EXISTS (
  * Deletes texts and files last sent before `keep_bodies`. Links of the HTML stay; sending the content again restores
  * it. Bodies still needed stay first in the index, so the next slice skips that many.
  */
-async function dropBodies(
-	sql: Sql,
-	{ now, limit, after, onlyLinks }: SliceOfExpired,
-): Promise<{ next: number | null }> {
+async function dropBodies(sql: Sql, { now, limit, after, onlyLinks }: SliceOfExpired): Dropped {
 	const { bodies: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
 	const found = await sql.all<{ sha256: string; html: string | null; is_needed: number }>(
@@ -124,8 +125,6 @@ async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 		]);
 	}
 }
-
-type Dropped = Promise<{ next: number | null }>;
 
 async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Dropped {
 	const { events: before } = await cutoffs(sql, now);
@@ -222,13 +221,8 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 		ORDER BY m.id`,
 		[after, last, before],
 	);
-	if (leaving.length > 0) await drop(sql, leaving, command);
-	return { next: range.length < limit ? null : last };
-}
-
-const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
-
-async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfExpired): Promise<void> {
+	const next = range.length < limit ? null : last;
+	if (leaving.length === 0) return { next };
 	const ids = JSON.stringify(leaving.map(({ id }) => id));
 	addToSums(sql, ids);
 	const without = await keepLinks(sql, leaving, command);
@@ -237,17 +231,21 @@ async function drop(sql: Sql, leaving: readonly LeavingRow[], command: SliceOfEx
 	sql.write(`DELETE FROM messages WHERE ${sql.dialect.oneOf('id')}`, [ids]);
 	countMessages(sql, -leaving.length);
 	const submissions = new Map(leaving.map((row) => [row.seq, row]));
-	for (const row of submissions.values()) await dropSubmission(sql, row, { without, now: command.now });
+	for (const row of submissions.values()) await dropSubmission(sql, row, without.has(row.seq), now);
+	return { next };
 }
+
+const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
 /** Deletes or empties a submission without messages, and keeps the data that links in its mails need. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
-	{ without, now }: { without: ReadonlySet<number>; now: Micros },
+	isUnlinked: boolean,
+	now: Micros,
 ): Promise<void> {
 	if (await exists(sql, 'SELECT 1 FROM messages WHERE submission_seq = ?', [seq])) return;
-	if (campaign === null && campaign_seq === null && without.has(seq)) {
+	if (campaign === null && campaign_seq === null && isUnlinked) {
 		sql.write('DELETE FROM submissions WHERE seq = ?', [seq]);
 		await dropContent(sql, content_sha256, now);
 		return;
@@ -307,7 +305,8 @@ async function keepLinks(
 	const without = new Set<number>();
 	const kept: LeavingRow[] = [];
 	for (const row of leaving) {
-		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage(row);
+		const usesPage = variableNames(parseUsed(row.used) ?? []).some((name) => pages.includes(name));
+		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage;
 		if (!hasPage) without.add(row.seq);
 		// A message that was never leased was never sent. A service serves the pages of its mails.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
@@ -320,12 +319,18 @@ async function keepLinks(
 		ON CONFLICT (uuid) DO NOTHING`,
 		[JSON.stringify(kept.map(({ id }) => id))],
 	);
-	for (const row of kept) keepVariables(sql, row, named.get(row.content_sha256) ?? []);
+	for (const { uuid, own, used, context, content_sha256 } of kept) {
+		const names = named.get(content_sha256) ?? [];
+		const all =
+			names.length === 0 ? {} : joinVariables(parseTexts(own), parseUsed(used), parseTexts(context));
+		const needed = Object.entries(all).filter(([name]) => names.includes(name));
+		if (needed.length === 0) continue;
+		sql.write(`UPDATE old_messages SET variables = ? WHERE uuid = ${sql.dialect.uuidBytes('?')}`, [
+			JSON.stringify(Object.fromEntries(needed)),
+			uuid,
+		]);
+	}
 	return without;
-}
-
-function usesPage({ used }: LeavingRow): boolean {
-	return variableNames(parseUsed(used) ?? []).some((name) => pages.includes(name));
 }
 
 /** Returns the variables in the link targets of a content; null if it has no links. */
@@ -338,15 +343,4 @@ async function namesIn(
 	const html = onlyLinks(row?.html ?? '');
 	if (html === null) return null;
 	return variableNames(usedVariables({ subject: '', text: null, html }));
-}
-
-function keepVariables(sql: Sql, { uuid, own, used, context }: LeavingRow, names: readonly string[]): void {
-	if (names.length === 0) return;
-	const all = joinVariables(parseTexts(own), parseUsed(used), parseTexts(context));
-	const needed = Object.entries(all).filter(([name]) => names.includes(name));
-	if (needed.length === 0) return;
-	sql.write(`UPDATE old_messages SET variables = ? WHERE uuid = ${sql.dialect.uuidBytes('?')}`, [
-		JSON.stringify(Object.fromEntries(needed)),
-		uuid,
-	]);
 }

@@ -6,7 +6,7 @@ import { effectOf, isBounce, type OutcomeEffect, replyLine } from '../../engine/
 import type { Operations } from '../operations.js';
 import type { Settlement } from '../queue.js';
 import { forgetCompositions, writeAttempts } from './attempts.js';
-import { type Counting, openCounting } from './events.js';
+import { type Counting, noVisit, openCounting } from './events.js';
 import type { BouncedMessage, Tally } from './figures/tally.js';
 import { endSoftBounces, readRecipients } from './recipients.js';
 import { type Change, flag, type Sql } from './sql.js';
@@ -135,7 +135,7 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	sql.alone();
 	const firsts = counted.map(({ settlement: { at }, row, effect: { event, reply } }) => {
 		const type = event === 'HARDBOUNCED' ? 'HARDBOUNCED' : 'SOFTBOUNCED';
-		return counting.count(row, { type, at, link: null, machine: false, ...saidOf(reply) });
+		return counting.count(row, { ...noVisit, type, at, ...saidOf(reply) });
 	});
 	const addresses = counted.map(({ row }) => row.to_key);
 	const [recipients] = await sql.together([

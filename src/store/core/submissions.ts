@@ -3,7 +3,6 @@ import { type Micros, microsPerDay } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import type { Envelope } from '../../api/messages.js';
 import type { SendResult, Uuid } from '../../api/records.js';
-import type { SuppressionReason } from '../../api/suppressions.js';
 import {
 	isWanted,
 	noSuch,
@@ -12,12 +11,12 @@ import {
 	stopping,
 	unverifiedSender,
 } from '../../engine/rules/subscribers.js';
-import type { Acceptance, IdempotencyKey, Submission } from '../campaigns.js';
+import type { Submission } from '../campaigns.js';
 import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
-import { keepLeftOut, type UnwantedRecipient } from './campaigns/rows.js';
-import { addTo, createTally, type Tally } from './figures/tally.js';
+import { keepLeftOut } from './campaigns/rows.js';
+import { addTo, createTally } from './figures/tally.js';
 import { findKey, rememberKey } from './idempotency.js';
 import { findList, type ListRow } from './lists.js';
 import { findSender } from './senders.js';
@@ -44,7 +43,7 @@ export async function openLanes(sql: Sql): Promise<number[]> {
 export function createSubmissions(sql: Sql) {
 	return {
 		acceptSubmission: async ({ key, only_of, ...submission }) => {
-			const { now } = submission;
+			const { id, type, variables, context, now } = submission;
 			const [earlier, { errors, list }, envelope, people, tally] = await sql.together([
 				async () => (key === null ? null : await findKey<SendResult>(sql, key, now)),
 				() => checkParts(sql, submission, only_of === undefined ? {} : { only_of }),
@@ -55,8 +54,30 @@ export function createSubmissions(sql: Sql) {
 			if (earlier?.kind === 'key_conflict') return earlier;
 			if (earlier !== null) return { ...earlier, kind: 'replayed' };
 			if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
-			const email_reason = list?.email_reason ?? '';
-			return await accept(sql, { ...submission, envelope, key, people, email_reason, tally });
+			const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
+			const submission_seq = await writeSubmission(sql, { ...submission, envelope, campaign }, null);
+			const unwanted = people.flatMap((person) => person.unwanted ?? []);
+			const wanted = people.flatMap(({ id: uuid, placed, person, unwanted }): NewMessage[] => {
+				if (unwanted !== null) return [];
+				const { name = '', meta = {}, email_reason = list?.email_reason ?? '' } = person ?? {};
+				const known = { email: placed.to, name, email_reason, meta };
+				return [
+					{
+						...{ uuid, submission_seq, lane: type === 'BULK' ? lanes.bulk : lanes.transactional },
+						...{ ...placed, subscriber_id: person?.subscriber_id ?? null },
+						...{ variables: personVariables(known, variables, context), state: 'queued', now },
+					},
+				];
+			});
+			const messages = wanted.map(({ to, uuid }) => ({ to, id: uuid }));
+			tally.add({ at: now, campaign, type: 'CREATED', audience: 'all', by: messages.length });
+			const answer: SendResult = { messages, result: true, messages_created: messages.length };
+			sql.writeAll(intoMessages, wanted.map(messageValues));
+			tally.write();
+			countMessages(sql, wanted.length);
+			if (campaign !== null) keepLeftOut(sql, { submission_seq, campaign }, unwanted);
+			if (key !== null) rememberKey(sql, key, { submission: id, campaign, answer, now });
+			return { kind: 'accepted', answer, submission: id, campaign };
 		},
 	} satisfies Partial<Operations>;
 }
@@ -176,71 +197,19 @@ function messageValues(message: NewMessage): SqlValue[] {
 	return [uuid, submission_seq, lane, to, to_key, list_id, subscriber_id, text, state, now, now, now];
 }
 
-interface Accepted extends Submission {
-	key: IdempotencyKey | null;
-	people: readonly FoundRecipient[];
-	email_reason: string;
-	tally: Tally;
-}
-
-async function accept(
-	sql: Sql,
-	{ key, people, tally, email_reason, ...submission }: Accepted,
-): Promise<Acceptance> {
-	const { id, type, now, recipients, list_id, variables, context } = submission;
-	const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
-	const submission_seq = await writeSubmission(sql, { ...submission, campaign }, null);
-	const lane = type === 'BULK' ? lanes.bulk : lanes.transactional;
-	const unwanted: UnwantedRecipient[] = [];
-	const wanted: NewMessage[] = [];
-	for (const [at, { id: uuid, to, to_key }] of recipients.entries()) {
-		const { person, reasons } = people[at] ?? nobody;
-		const { is_active = null, disable_reason = null, subscriber_id = null } = person ?? {};
-		const placed = { to, to_key, list_id: person?.list_id ?? list_id };
-		if (!isWanted(type, { reasons, is_active })) {
-			unwanted.push({ ...placed, reason: stopping(type, reasons), disable_reason });
-			continue;
-		}
-		const { name = '', meta = {} } = person ?? {};
-		const known = { email: to, name, email_reason: person?.email_reason ?? email_reason, meta };
-		const own = personVariables(known, variables, context);
-		wanted.push({
-			uuid,
-			submission_seq,
-			lane,
-			...placed,
-			subscriber_id,
-			variables: own,
-			state: 'queued',
-			now,
-		});
-	}
-	const messages = wanted.map(({ to, uuid }) => ({ to, id: uuid }));
-	tally.add({ at: now, campaign, type: 'CREATED', audience: 'all', by: messages.length });
-	const answer: SendResult = { messages, result: true, messages_created: messages.length };
-	sql.writeAll(intoMessages, wanted.map(messageValues));
-	tally.write();
-	countMessages(sql, wanted.length);
-	if (campaign !== null) keepLeftOut(sql, { submission_seq, campaign }, unwanted);
-	if (key !== null) rememberKey(sql, key, { submission: id, campaign, answer, now });
-	return { kind: 'accepted', answer, submission: id, campaign };
-}
-
-interface FoundRecipient {
-	person: KnownPerson | null;
-	reasons: readonly SuppressionReason[];
-}
-
-const nobody: FoundRecipient = { person: null, reasons: [] };
-
-async function findRecipients(sql: Sql, { recipients, list_id, now }: Submission): Promise<FoundRecipient[]> {
+async function findRecipients(sql: Sql, { type, recipients, list_id, now }: Submission) {
 	const [reasonsAgainst, people] = await sql.together([
 		() => openSuppressions(sql, now),
 		() => each(sql, recipients, ({ to_key }) => findPerson(sql, to_key, list_id)),
 	]);
-	return await each(sql, recipients, async ({ to_key: address }, at) => {
+	return await each(sql, recipients, async ({ id, to, to_key }, at) => {
 		const person = people[at] ?? null;
-		return { person, reasons: await reasonsAgainst({ address, list_id: person?.list_id ?? list_id }) };
+		const { is_active = null, disable_reason = null } = person ?? {};
+		const placed = { to, to_key, list_id: person?.list_id ?? list_id };
+		const reasons = await reasonsAgainst({ address: to_key, list_id: placed.list_id });
+		const isUnwanted = !isWanted(type, { reasons, is_active });
+		const unwanted = isUnwanted ? { ...placed, reason: stopping(type, reasons), disable_reason } : null;
+		return { id, placed, person, unwanted };
 	});
 }
 

@@ -19,7 +19,7 @@ import { damaged } from '../errors.js';
 import type { Command, Operations } from '../operations.js';
 import type { SubscriberPatch } from '../store.js';
 import { isVariableTaken, knownVariables } from './fields.js';
-import { type CountSubscribers, counterMove, createFilteredCounts, moveCounters } from './list-counters.js';
+import { counterMove, moveCounters } from './figures/tally.js';
 import { findList, hasList } from './lists.js';
 import { cancelWaitingOfSubscriber } from './messages/actions.js';
 import { carryUnsubscription, liftSuppressions } from './recipients.js';
@@ -212,6 +212,27 @@ const newNames = Object.keys(newColumns).join(', ');
 const newPlaces = Object.keys(newColumns)
 	.map(() => '?')
 	.join(', ');
+
+type CountSubscribers = (where: string, values: readonly SqlValue[]) => Promise<number>;
+
+const mostCounts = 200;
+
+/** Caches counts until data changes, because pages of one search ask for the same count. */
+export function createFilteredCounts(sql: Sql): CountSubscribers {
+	const counts = new Map<string, number>();
+	let seen = '';
+	return async (where, values) => {
+		const [[state] = ['']] = await sql.tuples<[string]>(sql.dialect.seenState);
+		if (state !== seen || counts.size >= mostCounts) counts.clear();
+		seen = state;
+		const key = JSON.stringify([where, values]);
+		const known = counts.get(key);
+		if (known !== undefined) return known;
+		const count = await sql.number(`SELECT count(*) FROM subscribers WHERE ${where}`, values);
+		counts.set(key, count);
+		return count;
+	};
+}
 
 type ReadRecords<Records> = (sql: Sql, query: string, values: readonly SqlValue[]) => Promise<Records>;
 

@@ -4,7 +4,6 @@ import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
 import type { SuppressionReason } from '../../api/suppressions.js';
 import { isWanted, stopping, type UnsubscribeScope } from '../../engine/rules/subscribers.js';
-import type { StoredKey } from '../maintenance.js';
 import { findKeys } from './keys.js';
 import { column, exists, type Sql } from './sql.js';
 
@@ -134,7 +133,7 @@ export async function isErased(sql: Sql, address: EmailKey): Promise<boolean> {
 	return (await openErased(sql))?.(address) ?? false;
 }
 
-export function erasureKeys(sql: Sql): Promise<StoredKey[]> {
+export function erasureKeys(sql: Sql) {
 	return findKeys(sql, 'erasure');
 }
 

@@ -3,8 +3,8 @@ import { formatDateTime, type Micros, microsPerDay } from '../../api/datetime.js
 import type { DeliveryState, WebhookAttempt, WebhookDelivery } from '../../api/deliveries.js';
 import type { Webhook } from '../../api/records.js';
 import type { Operations } from '../operations.js';
-import type { DeliveryConditions, ReplayDeliveries, Replayed, StoredSecret } from '../queue.js';
-import { insertKey, readKeys } from './keys.js';
+import type { DeliveryConditions, ReplayDeliveries } from '../queue.js';
+import { findKeys, insertKey } from './keys.js';
 import {
 	type Conditions,
 	column,
@@ -64,10 +64,10 @@ export function createWebhooks(sql: Sql) {
 		},
 		deleteWebhook: async ({ id }) => (await sql.run('DELETE FROM webhooks WHERE id = ?', [id])).changes === 1,
 		ensureWebhookSecret: async ({ fresh, now }) => {
-			const known = await living(sql, now);
+			const known = await findKeys(sql, 'webhooks', now);
 			if (known.length > 0) return known;
 			insertKey(sql, { purpose: 'webhooks', ...fresh, now });
-			return await living(sql, now);
+			return await findKeys(sql, 'webhooks', now);
 		},
 		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
 			// Keeps the old secret beside the new one, because receivers do not change theirs at once.
@@ -75,7 +75,7 @@ export function createWebhooks(sql: Sql) {
 			sql.write(`${retire} retired_at > ?`, [now, now]);
 			sql.write(`${retire} retired_at IS NULL`, [retire_at]);
 			insertKey(sql, { purpose: 'webhooks', ...fresh, now });
-			return await living(sql, now);
+			return await findKeys(sql, 'webhooks', now);
 		},
 	} satisfies Partial<Operations>;
 }
@@ -100,21 +100,6 @@ function toRecord(sql: Sql, row: WebhookRow): Webhook {
 async function findWebhook(sql: Sql, id: number) {
 	const row = await sql.get<WebhookRow>(`SELECT ${webhookColumns} FROM webhooks WHERE id = ?`, [id]);
 	return row === undefined ? null : toRecord(sql, row);
-}
-
-export async function signingSecrets(sql: Sql, now: Micros): Promise<string[]> {
-	return (await living(sql, now)).map(({ secret }) => secret);
-}
-
-async function living(sql: Sql, now: Micros): Promise<StoredSecret[]> {
-	const stored = await sql.all<StoredSecret>(
-		`SELECT id, secret, created_at, retired_at AS retires_at
-		FROM keyring
-		WHERE purpose = 'webhooks' AND (retired_at IS NULL OR retired_at > ?)
-		ORDER BY retired_at IS NOT NULL, created_at DESC, id DESC`,
-		[now],
-	);
-	return readKeys(sql, 'webhooks', stored);
 }
 
 const keptFor: Micros = 30 * microsPerDay;
@@ -185,17 +170,31 @@ export function createDeliveries(sql: Sql) {
 			const { payload, answer, ...delivery } = row;
 			return { ...toDelivery(delivery), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
 		},
+		/** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final delivery starts anew. */
 		replayDeliveries: async (command) => {
-			const named = command.deliveries === null ? null : await findNamed(sql, command, command.deliveries);
-			if (named?.refused) return named.refused;
-			const ids = named?.ids ?? (await slice(sql, command));
-			makeDue(sql, ids, command.now);
-			const isLast = command.deliveries !== null || ids.length < command.limit;
+			const { webhook_id, deliveries, now } = command;
+			const ids: number[] = deliveries === null ? await slice(sql, command) : [];
+			const found = await findNamed(sql, webhook_id, deliveries ?? []);
+			for (const delivery of deliveries ?? []) {
+				const { id, state } = found.get(delivery) ?? { id: 0, state: 'unknown' };
+				if (state === 'unknown' || state === 'sending') return { kind: 'refused', delivery, why: state };
+				ids.push(id);
+			}
+			sql.write(
+				`UPDATE webhook_deliveries AS d
+				SET state = 'pending',
+					due_at = ${sql.dialect.least}(coalesce(due_at, ?), ?),
+					attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
+					finished_at = NULL
+				FROM webhooks w
+				WHERE w.id = d.webhook_id AND ${sql.dialect.oneOf('d.id')}`,
+				[now, now, JSON.stringify(ids)],
+			);
+			const isLast = deliveries !== null || ids.length < command.limit;
 			// Restart the webhook after the last slice: until then nothing is sent, and the rest show `stopped`. A replay
 			// of failed deliveries also restarts a webhook whose log was deleted.
-			if (isLast && (ids.length > 0 || command.after > 0 || command.failed)) {
-				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [command.webhook_id]);
-			}
+			if (isLast && (ids.length > 0 || command.after > 0 || command.failed))
+				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [webhook_id]);
 			return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
 		},
 	} satisfies Partial<Operations>;
@@ -230,33 +229,7 @@ async function attemptsOf(sql: Sql, delivery: number): Promise<WebhookAttempt[]>
 	return rows.map((attempt) => ({ ...attempt, at: formatDateTime(attempt.at) }));
 }
 
-/** A replay without ids takes all deliveries that are not waiting. */
-const isFinal = `${seenState} IN ('delivered', 'failed', 'stopped')`;
-
-/** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final delivery starts anew. */
-function makeDue(sql: Sql, ids: readonly number[], now: Micros): void {
-	sql.write(
-		`UPDATE webhook_deliveries AS d
-		SET state = 'pending',
-			due_at = ${sql.dialect.least}(coalesce(due_at, ?), ?),
-			attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
-			finished_at = NULL
-		FROM webhooks w
-		WHERE w.id = d.webhook_id AND ${sql.dialect.oneOf('d.id')}`,
-		[now, now, JSON.stringify(ids)],
-	);
-}
-
-interface Named {
-	refused: Replayed | null;
-	ids: number[];
-}
-
-async function findNamed(
-	sql: Sql,
-	{ webhook_id }: ReplayDeliveries,
-	deliveries: readonly string[],
-): Promise<Named> {
+async function findNamed(sql: Sql, webhook_id: number, deliveries: readonly string[]) {
 	const rows = await sql.all<{ uuid: string; id: number; state: DeliveryState }>(
 		`SELECT d.uuid, d.id, d.state
 		FROM ${sql.dialect.table({ delivery: 'TEXT' }, 'named')}
@@ -264,23 +237,16 @@ async function findNamed(
 		WHERE d.uuid = named.delivery AND d.webhook_id = ?`,
 		[JSON.stringify(deliveries.map((delivery) => ({ delivery }))), webhook_id],
 	);
-	const found = new Map(rows.map((row) => [row.uuid, row]));
-	const ids: number[] = [];
-	for (const delivery of deliveries) {
-		const row = found.get(delivery);
-		if (row === undefined) return { refused: { kind: 'refused', delivery, why: 'unknown' }, ids };
-		if (row.state === 'sending') return { refused: { kind: 'refused', delivery, why: 'sending' }, ids };
-		ids.push(row.id);
-	}
-	return { refused: null, ids };
+	return new Map(rows.map((row) => [row.uuid, row]));
 }
 
+/** A replay without ids takes all deliveries that are not waiting. */
 async function slice(
 	sql: Sql,
 	{ webhook_id, failed, since, after, limit }: ReplayDeliveries,
 ): Promise<number[]> {
 	const selected = where({ webhook_id, state: null, since });
-	const isWanted = failed ? `${seenState} IN ('failed', 'stopped')` : isFinal;
+	const isWanted = `${seenState} IN ('failed', 'stopped'${failed ? '' : ", 'delivered'"})`;
 	return await column<number>(
 		sql,
 		`SELECT d.id FROM ${from} WHERE ${selected.where} AND ${isWanted} AND d.id > ? ORDER BY d.id LIMIT ?`,

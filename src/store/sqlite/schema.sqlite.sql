@@ -535,7 +535,7 @@ CREATE TABLE bounce_reports (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX bounce_reports_of_message ON bounce_reports (message_id);
 
--- `scope` is '' for everything, otherwise a campaign. `audience` is 'all' or 'human'.
+-- `scope` is '' for everything, otherwise a campaign. `type` is an event or COMPLAINED, `audience` is 'all' or 'human'.
 CREATE TABLE daily_figures (
 	scope TEXT NOT NULL,
 	day TEXT NOT NULL,
@@ -546,7 +546,7 @@ CREATE TABLE daily_figures (
 	PRIMARY KEY (scope, day, type, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
--- `type` is as in daily_figures, or COMPLAINED. Sums of quarters give the hours of every time zone.
+-- Sums of quarters give the hours of every time zone.
 CREATE TABLE quarter_figures (
 	scope TEXT NOT NULL,
 	quarter INTEGER NOT NULL,

@@ -51,9 +51,9 @@ export function describeTokens(open: OpenEmpty): void {
 			expect(await ids(5, noon + 90 * day)).toEqual([5, 7]);
 			expect(await ids(9, noon + 91 * day)).toEqual([5, 7]);
 			expect(await ensure(3, noon + 180 * day)).toEqual([
-				{ id: 3, secret: 's3', created_at: noon + 180 * day },
-				{ id: 5, secret: 's5', created_at: noon + 90 * day },
-				{ id: 7, secret: 's7', created_at: noon },
+				{ id: 3, secret: 's3', created_at: noon + 180 * day, retires_at: null },
+				{ id: 5, secret: 's5', created_at: noon + 90 * day, retires_at: null },
+				{ id: 7, secret: 's7', created_at: noon, retires_at: null },
 			]);
 		});
 	});

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { createFilteredCounts } from '../../../src/store/core/list-counters.js';
+import { createFilteredCounts } from '../../../src/store/core/subscribers.js';
 import { openStore } from '../../../src/store/open.js';
 import type { Operations } from '../../../src/store/operations.js';
 import { createCore } from '../../../src/store/sqlite/core.js';

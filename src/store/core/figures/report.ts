@@ -33,7 +33,7 @@ export function createReportDetails(sql: Sql) {
 			return {
 				time_zone: zone,
 				...(await countBounced(sql, { ...range, tag: null }, zone)),
-				days: [...(await dailyFigures(sql, range)), ...(await complaintsOf(sql, scope, spans))],
+				days: await dailyFigures(sql, range),
 				hours: await hoursOf(sql, scope, spans),
 				week,
 				domains: shown,
@@ -72,22 +72,6 @@ function spansOf(range: { from: string; to: string }, zone: string): Span[] {
 
 function dayText(quarter: number): string {
 	return new Date(Math.floor(quarter / perDay) * 86_400_000).toISOString().slice(0, 10);
-}
-
-async function complaintsOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['days']> {
-	const days: DetailFigures['days'] = [];
-	for (const { from, to, ahead } of spans) {
-		const complaints = await sql.tuples<[local: number, count: number]>(
-			`SELECT (quarter + ?) / ${perDay}, sum(count)
-			FROM quarter_figures
-			WHERE scope = ? AND quarter BETWEEN ? AND ? AND type = 'COMPLAINED'
-			GROUP BY 1`,
-			[ahead, scope, from, to],
-		);
-		for (const [local, count] of complaints)
-			days.push({ day: dayText(Math.floor(local) * perDay), type: 'COMPLAINED', audience: 'all', count });
-	}
-	return days;
 }
 
 async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise<DetailFigures['hours']> {
@@ -276,7 +260,11 @@ export function createFigures(sql: Sql) {
 			const row = await sql.get<{ from: Day | null; to: Day | null }>(
 				`SELECT min(day) AS "from", max(day) AS "to"
 				FROM (
-					SELECT day FROM daily_figures WHERE scope = ? GROUP BY day, type, audience HAVING sum(count) > 0
+					SELECT day
+					FROM daily_figures
+					WHERE scope = ? AND type <> 'COMPLAINED'
+					GROUP BY day, type, audience
+					HAVING sum(count) > 0
 				) d`,
 				[campaign],
 			);
@@ -321,18 +309,11 @@ async function isCampaign(sql: Sql, campaign: Uuid): Promise<boolean> {
 	return await exists(sql, known, [campaign, campaign]);
 }
 
-interface DailyRow {
-	day: Day;
-	type: EventType;
-	audience: Audience;
-	count: number;
-}
-
 async function dailyFigures(
 	sql: Sql,
 	{ from, to, campaign }: Pick<Query, 'from' | 'to' | 'campaign'>,
-): Promise<DailyRow[]> {
-	return await sql.all<DailyRow>(
+): Promise<DetailFigures['days']> {
+	return await sql.all<DetailFigures['days'][number]>(
 		`SELECT day, type, audience, sum(count) AS count
 		FROM daily_figures
 		WHERE scope = ? AND day BETWEEN ? AND ?
@@ -344,9 +325,10 @@ async function dailyFigures(
 }
 
 async function reportOfDays(sql: Sql, query: Query): Promise<ReportFigures['daily']> {
-	return (await dailyFigures(sql, query))
-		.filter(({ type, audience }) => audience === (query.human && hasAudiences(type) ? 'human' : 'all'))
-		.map(({ day, type, count }) => ({ day, type, count }));
+	return (await dailyFigures(sql, query)).flatMap(({ day, type, audience, count }) => {
+		if (type === 'COMPLAINED') return [];
+		return audience === (query.human && hasAudiences(type) ? 'human' : 'all') ? [{ day, type, count }] : [];
+	});
 }
 
 async function countBounced(

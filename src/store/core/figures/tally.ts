@@ -3,7 +3,7 @@ import { domainOf } from '../../../api/address.js';
 import { addDays, type Day, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
 import type { Audience } from '../../../engine/rules/outcomes.js';
-import type { Dialect, Sql } from '../sql.js';
+import { type Dialect, flag, type Sql } from '../sql.js';
 
 export const total = '';
 
@@ -88,7 +88,7 @@ export class Tally {
 		if (this.#last === null) return;
 		const { quarter, campaign, type, audience, by } = this.#last;
 		for (const scope of scopesOf(campaign)) {
-			if (type !== 'COMPLAINED') this.#days.add([scope, this.#dayAt(quarter), type, audience], [by]);
+			this.#days.add([scope, this.#dayAt(quarter), type, audience], [by]);
 			this.#quarters.add([scope, quarter, type, audience], [by]);
 		}
 		this.#last = null;
@@ -157,7 +157,7 @@ export async function sumDays(sql: Sql): Promise<void> {
 			after,
 		);
 		for (const [scope, quarter, type, audience, , by] of rows)
-			if (type !== 'COMPLAINED') days.add([scope, dayAt(quarter), type, audience], [by]);
+			days.add([scope, dayAt(quarter), type, audience], [by]);
 		days.write(sql);
 		const last = rows.at(-1);
 		if (last === undefined || rows.length < sliceRows) return;
@@ -214,6 +214,32 @@ const linkKey = ['campaign', 'content_sha256', 'link', 'audience'];
 const addToLink = addTo('link_figures', linkKey, ['clicks', 'messages']);
 const addToBounces = addTo('bounce_figures', ['scope', 'quarter', 'domain', 'type', 'code']);
 const addToBounced = addTo('bounced_figures', ['hard', 'soft', 'sent', 'campaign', 'tag']);
+
+interface CounterMove {
+	active: number;
+	inactive: number;
+}
+
+const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']);
+const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
+
+/** Adds to the counters of a list. `came`: when the new or deleted subscribers joined; null if there are none. */
+export function moveCounters(
+	sql: Sql,
+	list_id: number,
+	{ active, inactive }: CounterMove,
+	came: Micros | null,
+): void {
+	if (active === 0 && inactive === 0) return;
+	sql.write(addToCounters, [list_id, sql.shard, active, inactive]);
+	if (came === null || active + inactive === 0) return;
+	sql.write(addToJoined, [list_id, Math.floor(came / quarterHour), sql.shard, active + inactive]);
+}
+
+export function counterMove(before: boolean | null, after: boolean | null): CounterMove {
+	const change = (activity: boolean) => flag(after === activity) - flag(before === activity);
+	return { active: change(true), inactive: change(false) };
+}
 
 /** Builds a condition on message ids for each part of a query. */
 export type Only = (id: string) => string;

@@ -7,8 +7,8 @@ import type { Uuid } from '../../../api/records.js';
 import { importedReason } from '../../../api/suppressions.js';
 import type { ImportRow } from '../../../engine/rules/import-rows.js';
 import type { Command, Operations } from '../../operations.js';
-import type { ImportAck, RowImport, RowIntent } from '../../store.js';
-import { moveCounters } from '../list-counters.js';
+import type { ImportAck, RowIntent } from '../../store.js';
+import { moveCounters } from '../figures/tally.js';
 import { hasList } from '../lists.js';
 import { column, each, insertInto, insertNumbered, parseRecord, parseStored, type Sql } from '../sql.js';
 import { takeSubscriberIds } from '../subscribers.js';
@@ -64,7 +64,9 @@ export function createImports(sql: Sql, isTrial: boolean) {
 				if (known.spec !== text) return 'conflict';
 				return { id: known.id, position: known.position, counts: readCounts(known.counts) };
 			}
-			const { position, counts } = trials === null ? nothingPut() : progressOf(trials, id);
+			const begun = trials?.get(id) ?? { position: 0, counts: noCounts(), standing: new AddressSet() };
+			trials?.set(id, begun);
+			const { position, counts } = begun;
 			const row = { id, key, spec: text, list_id: spec.list_id, position, counts: JSON.stringify(counts) };
 			insertInto(sql, 'imports', { ...row, created_at: now });
 			return { id, position, counts };
@@ -96,34 +98,20 @@ async function findAnswer(
 ): Promise<ImportAck | null> {
 	const row = await findSession(sql, session);
 	if (row === null) return { kind: 'not_found' };
-	const stored = await findAck(sql, row.seq, first);
-	if (stored !== null) return { kind: 'acknowledged', ack: stored };
+	const [stored] = await column<string>(
+		sql,
+		'SELECT ack FROM import_acks WHERE import_seq = ? AND first = ?',
+		[row.seq, first],
+	);
+	if (stored !== undefined) return { kind: 'acknowledged', ack: parseStored(stored) as Ack<ImportCounts> };
 	if (row.finished_at !== null) return { kind: 'not_found' };
 	const position = row.position + ahead;
 	if (first !== position) return { kind: 'gap', position };
 	return (await hasList(sql, row.list_id)) ? null : { kind: 'list_gone' };
 }
 
-function nothingPut() {
-	return { position: 0, counts: noCounts() };
-}
-
-function progressOf(trials: Trials, id: Uuid): Progress {
-	const progress = trials.get(id) ?? { ...nothingPut(), standing: new AddressSet() };
-	trials.set(id, progress);
-	return progress;
-}
-
 async function findSession(sql: Sql, id: string): Promise<SessionRow | null> {
 	return (await sql.get<SessionRow>(`SELECT ${columns} FROM imports WHERE id = ?`, [id])) ?? null;
-}
-
-async function findAck(sql: Sql, seq: number, first: number): Promise<Ack<ImportCounts> | null> {
-	const row = await sql.get<{ ack: string }>(
-		'SELECT ack FROM import_acks WHERE import_seq = ? AND first = ?',
-		[seq, first],
-	);
-	return row === undefined ? null : (parseStored(row.ack) as Ack<ImportCounts>);
 }
 
 async function putSlices(
@@ -137,7 +125,9 @@ async function putSlices(
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
 	// With `error`, the counts do not show existing subscribers, who are rejected like invalid rows.
-	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew(readCounts(session.counts));
+	const before = readCounts(session.counts);
+	const wereNew = before.created > 0 && before.updated + before.unchanged + before.duplicate === 0;
+	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew;
 	const run = await openImportRun(sql, { seq: session.seq, spec, now, standing, expectsNew });
 	const parts = slices.map(({ batch, from, limit }): ImportPart => {
 		const unknown = batchRows.variables(batch).filter((variable) => !run.known.has(variable));
@@ -145,20 +135,6 @@ async function putSlices(
 	});
 	await putParts(sql, run, parts);
 	moveCounters(sql, session.list_id, run.moved, run.now);
-	const { acks, ...sum } = await keepAcks(sql, session, parts);
-	if (progress !== undefined) Object.assign(progress, sum);
-	return acks;
-}
-
-function wereNew({ created, updated, unchanged, duplicate }: ImportCounts): boolean {
-	return created > 0 && updated + unchanged + duplicate === 0;
-}
-
-async function keepAcks(
-	sql: Sql,
-	session: SessionRow,
-	parts: readonly ImportPart[],
-): Promise<{ acks: Ack<ImportCounts>[]; position: number; counts: ImportCounts }> {
 	let { position } = session;
 	const acks: Ack<ImportCounts>[] = [];
 	for (const { rows, counts, rejects } of parts) {
@@ -170,10 +146,11 @@ async function keepAcks(
 			insertInto(sql, 'import_acks', { import_seq: session.seq, first, ack: JSON.stringify(ack) });
 		acks.push(ack);
 	}
-	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), readCounts(session.counts));
+	const counts = acks.reduce((sum, ack) => addImportCounts(sum, ack.counts), before);
 	const moved = 'UPDATE imports SET position = ?, counts = ? WHERE seq = ?';
 	sql.write(moved, [position, JSON.stringify(counts), session.seq]);
-	return { acks, position, counts };
+	if (progress !== undefined) Object.assign(progress, { position, counts });
+	return acks;
 }
 
 function readSpec({ spec, list_id }: SessionRow): ImportSpec {
@@ -306,7 +283,27 @@ export function createRowImports(sql: Sql) {
 		openRowImport: async ({ key, now }) => {
 			const columns = 'SELECT seq, position, counts FROM imports WHERE key = ? AND finished_at IS NULL';
 			const row = await sql.get<Row>(columns, [key]);
-			return row === undefined ? await begin(sql, key, now) : await read(sql, row);
+			if (row === undefined) {
+				const counted: Counted = { counts: noCounts(), reasons_left_out: 0 };
+				const fresh = { id: key, key, spec: '{}', list_id: 0, counts: JSON.stringify(counted) };
+				const seq = await insertNumbered(sql, 'imports', { ...fresh, created_at: now }, 'seq');
+				return { import: seq, position: 0, ...counted, last: null, intents: [] };
+			}
+			const last = await sql.get<{ first: number; ack: string }>(
+				'SELECT first, ack FROM import_acks WHERE import_seq = ? ORDER BY first DESC',
+				[row.seq],
+			);
+			const ack = last === undefined ? null : (parseStored(last.ack) as Ack<ImportCounts>);
+			return {
+				import: row.seq,
+				position: row.position,
+				...(parseStored(row.counts) as Counted),
+				last: last === undefined || ack === null ? null : { first: last.first, ack },
+				intents: await sql.all<{ row: number; intent: RowIntent }>(
+					'SELECT row, intent FROM import_intents WHERE import_seq = ? ORDER BY row',
+					[row.seq],
+				),
+			};
 		},
 		declareRow: async ({ import: seq, row, intent }) => {
 			const conflict = 'ON CONFLICT (import_seq, row) DO UPDATE SET intent = excluded.intent';
@@ -315,7 +312,7 @@ export function createRowImports(sql: Sql) {
 		acknowledgeRows: async ({ import: seq, first, ack, reasons_left_out, taken }) => {
 			const row = await sql.get<Row>('SELECT seq, position, counts FROM imports WHERE seq = ?', [seq]);
 			if (row === undefined) throw new Error(`import ${seq} is gone`);
-			const before = countedOf(row);
+			const before = parseStored(row.counts) as Counted;
 			const counted: Counted = {
 				counts: addImportCounts(before.counts, ack.counts),
 				reasons_left_out: before.reasons_left_out + reasons_left_out,
@@ -339,35 +336,6 @@ export function createRowImports(sql: Sql) {
 				[seq, after, limit],
 			),
 	} satisfies Partial<Operations>;
-}
-
-async function begin(sql: Sql, key: string, now: number): Promise<RowImport> {
-	const counted: Counted = { counts: noCounts(), reasons_left_out: 0 };
-	const row = { id: key, key, spec: '{}', list_id: 0, counts: JSON.stringify(counted), created_at: now };
-	const seq = await insertNumbered(sql, 'imports', row, 'seq');
-	return { import: seq, position: 0, ...counted, last: null, intents: [] };
-}
-
-async function read(sql: Sql, row: Row): Promise<RowImport> {
-	const last = await sql.get<{ first: number; ack: string }>(
-		'SELECT first, ack FROM import_acks WHERE import_seq = ? ORDER BY first DESC',
-		[row.seq],
-	);
-	const intents = await sql.all<{ row: number; intent: RowIntent }>(
-		'SELECT row, intent FROM import_intents WHERE import_seq = ? ORDER BY row',
-		[row.seq],
-	);
-	return {
-		import: row.seq,
-		position: row.position,
-		...countedOf(row),
-		last: last === undefined ? null : { first: last.first, ack: parseStored(last.ack) as Ack<ImportCounts> },
-		intents,
-	};
-}
-
-function countedOf({ counts }: Row): Counted {
-	return parseStored(counts) as Counted;
 }
 
 function dropDetails(sql: Sql, seq: number): void {

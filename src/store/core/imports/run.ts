@@ -24,7 +24,7 @@ import {
 	type UnsubscribeScope,
 } from '../../../engine/rules/subscribers.js';
 import { knownVariables } from '../fields.js';
-import { counterMove } from '../list-counters.js';
+import { counterMove } from '../figures/tally.js';
 import { liftSuppressions, stopMail } from '../recipients.js';
 import { each, flag, parseRecord, type Sql, type SubscriberRow, subscriberColumns } from '../sql.js';
 import { insertSubscribers } from '../subscribers.js';
