@@ -1,11 +1,6 @@
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
 import type { MessageState, Uuid } from '../../api/records.js';
-import {
-	type Finding,
-	findingsOf,
-	type Recipients,
-	type ReturnedReport,
-} from '../../engine/rules/outcomes.js';
+import { type Finding, findingsOf, type ReturnedReport } from '../../engine/rules/outcomes.js';
 import { erasedAddress } from '../../engine/rules/subscribers.js';
 import type { Operations } from '../operations.js';
 import type { RecordedReport, ReportEffect, ReportOutcome, TrackedEvent } from '../store.js';
@@ -13,7 +8,7 @@ import { keepAttempt, type SentMessage } from './attempts.js';
 import { noVisit, recordEvents } from './events.js';
 import { createTally } from './figures/tally.js';
 import { readRecipients, reportedSoftBounce, type Stop } from './recipients.js';
-import { column, exists, insertInto, readEnvelope, type Sql } from './sql.js';
+import { column, exists, insertInto, joinedMessages, readEnvelope, type Sql } from './sql.js';
 
 interface ReturnedRow extends SentMessage {
 	campaign: Uuid | null;
@@ -72,7 +67,10 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	if (message === null) return { kind: 'unmatched' };
 	// The worker will record its outcome soon, and would overwrite a state written now.
 	if (message.state === 'leased') return { kind: 'in_flight' };
-	const findings = findingsOf(recipientsOf(message), report);
+	const { cc, bcc } = readEnvelope(message.envelope);
+	const copies = new Set([...cc, ...bcc].map((text) => parseMailbox(text)?.key ?? emailKey(text)));
+	copies.delete(message.to_key);
+	const findings = findingsOf({ to: message.to_key, copies: [...copies] }, report);
 	if (findings.length === 0) return { kind: 'unmatched' };
 	const changes = findings.flatMap((finding): Change[] => {
 		const effect = effectOf(told, report, finding);
@@ -106,19 +104,11 @@ async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<Readon
 async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<ReturnedRow | null> {
 	const row = await sql.get<ReturnedRow>(
 		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope, m.attempts, m.sent_at, m.last_reply, g.courier
-		FROM messages m
-		JOIN submissions s ON s.seq = m.submission_seq
-		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		FROM ${joinedMessages}
 		WHERE m.uuid = ? AND m.fence > 0`,
 		[message],
 	);
 	return row === undefined || row.to_key === erasedAddress ? null : row;
-}
-
-function recipientsOf({ to_key, envelope }: ReturnedRow): Recipients {
-	const { cc, bcc } = readEnvelope(envelope);
-	const copies = [...cc, ...bcc].map((text) => parseMailbox(text)?.key ?? emailKey(text));
-	return { to: to_key, copies: [...new Set(copies)].filter((key) => key !== to_key) };
 }
 
 /** Null if this recipient already has such a report. Earlier reports about copies are not known here. */

@@ -3,7 +3,7 @@ import type { Seen } from '../store.js';
 import { seenRows, seenState } from './campaigns/rows.js';
 import { bouncedGroups, bouncedRows, clickedRows, countedRows } from './figures/tally.js';
 import type { StateCount } from './messages/messages.js';
-import type { Sql } from './sql.js';
+import { joinedMessages, type Sql } from './sql.js';
 
 /** A send call may name a campaign by a UUID that no campaign of this database has: `deleted_joined` counts its messages. */
 const sumsOfStates = [
@@ -23,9 +23,7 @@ export function addToSums(sql: Sql, ids: string): void {
 	add(sql, 'deleted_bounces', bounces, [ids]);
 	for (const { table, campaign, where } of sumsOfStates) {
 		const states = `SELECT ${campaign} AS campaign, ${seenState} AS state, 1 AS count
-			FROM messages m
-			JOIN submissions s ON s.seq = m.submission_seq
-			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+			FROM ${joinedMessages}
 			WHERE ${sql.dialect.oneOf('m.id')} AND ${where}`;
 		add(sql, table, states, [ids]);
 	}

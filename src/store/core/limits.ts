@@ -188,7 +188,10 @@ export class Limiter {
 			this.#aside += 1;
 			this.#isCut ||= this.isLaneFull;
 		}
-		writeHolds(this.#sql, taken);
+		const holds = taken.flatMap(({ candidate: { id, fence, attempts }, keys }) =>
+			keys.length === 0 ? [] : [[id, fence + 1, attempts, JSON.stringify(keys)]],
+		);
+		this.#sql.writeAll(intoHolds, holds);
 		this.#setAside(aside);
 		return taken.map(({ candidate }) => candidate);
 	}
@@ -398,18 +401,6 @@ const intoHolds: Insertion = {
 	conflict: `ON CONFLICT (message_id) DO UPDATE
 		SET fence = excluded.fence, attempts = excluded.attempts, limits = excluded.limits`,
 };
-
-interface Held {
-	candidate: { id: number; fence: number; attempts: number };
-	keys: readonly string[];
-}
-
-function writeHolds(sql: Sql, taken: readonly Held[]): void {
-	const rows = taken
-		.filter(({ keys }) => keys.length > 0)
-		.map(({ candidate: { id, fence, attempts }, keys }) => [id, fence + 1, attempts, JSON.stringify(keys)]);
-	sql.writeAll(intoHolds, rows);
-}
 
 /** A use counts one slice longer, because clocks differ by milliseconds: three workers sent 61 of 60 allowed messages. */
 const slices = 128;

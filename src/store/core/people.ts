@@ -20,6 +20,7 @@ import {
 	emailColumn,
 	exists,
 	insertInto,
+	joinedMessages,
 	parseTexts,
 	readEnvelope,
 	type Sql,
@@ -64,9 +65,7 @@ export function createPeople(sql: Sql) {
 		slicePersonMessages: async ({ email_key, since_at, before, limit, now }) => {
 			const rows = await sql.all<{ id: number; uuid: Uuid; variables: string }>(
 				`SELECT m.id, m.uuid, m.variables
-				FROM messages m
-				JOIN submissions s ON s.seq = m.submission_seq
-				LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+				FROM ${joinedMessages}
 				WHERE m.to_key = ? AND m.id < ? AND coalesce(g.released_at, m.created_at) >= ?
 				ORDER BY m.id DESC
 				LIMIT ?`,
@@ -271,9 +270,7 @@ async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
 	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at
-		FROM messages m
-		JOIN submissions s ON s.seq = m.submission_seq
-		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		FROM ${joinedMessages}
 		WHERE m.to_key = ?`,
 		[address],
 	);

@@ -77,7 +77,10 @@ async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<
 	if (command.alone) for (const { lane } of open.bulk) await loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
 	const take = async (lane: number, max: number, leave_by: Micros | null = null) => {
-		const taken = await leaseLane(sql, { ...command, leave_by }, lane, max);
+		// messages_due (lane, wake_at, id): skips staged rows of other campaigns.
+		const messages = `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`;
+		const due = { messages, values: [lane, command.now], order: ['wake_at', 'id'] };
+		const taken = await takeUntilFull(sql, { ...command, leave_by }, max, due);
 		leased.push(...taken);
 		return taken.length;
 	};
@@ -101,13 +104,6 @@ async function leaseSubmission(
 	const messages = 'WHERE submission_seq = ? AND +wake_at <= ?';
 	const values = [row.seq, command.now];
 	return await takeUntilFull(sql, command, command.max, { messages, values, order: ['id'] });
-}
-
-async function leaseLane(sql: Sql, command: LeaseCommand, lane: number, max: number): Promise<Leased[]> {
-	// messages_due (lane, wake_at, id): skips staged rows of other campaigns.
-	const messages = `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`;
-	const values = [lane, command.now];
-	return await takeUntilFull(sql, command, max, { messages, values, order: ['wake_at', 'id'] });
 }
 
 async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: Due): Promise<Leased[]> {
@@ -172,7 +168,11 @@ async function takeEach(
 	await settle(sql, ends);
 	const taken = looked.filter((one) => one !== null);
 	if (limiter === null) return taken;
-	const candidates = taken.map((one) => candidateOf(one, command));
+	const candidates = taken.map((one): Taken & Candidate => {
+		const { to_key, fence, attempts, submission_seq } = one.row;
+		const { type = 'TRANSACTIONAL', sender = '' } = command.shared.get(submission_seq) ?? {};
+		return { ...one, to_key, fence, attempts, type, sender };
+	});
 	return await limiter.admit(candidates, max);
 }
 
@@ -192,8 +192,8 @@ async function takeOne(
 	command: Circumstances,
 	ends: Settlement[],
 ): Promise<Taken | null> {
-	const { shared, now } = command;
-	const submission = shared.get(row.submission_seq);
+	const { now } = command;
+	const submission = command.shared.get(row.submission_seq);
 	if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
 	if (row.state === 'leased' && row.called === row.fence) {
 		// A call is under way or was interrupted. Extend the lease of a worker that merely slept.
@@ -212,12 +212,6 @@ async function takeOne(
 	if (care === 'fatal' || care === 'waits') return null;
 	const message = await toLeased(sql, row, submission, command);
 	return { id: row.id, row, message: care === 'careful' ? { ...message, is_suspect: true } : message };
-}
-
-function candidateOf(taken: Taken, { shared }: Circumstances): Taken & Candidate {
-	const { to_key, fence, attempts, submission_seq } = taken.row;
-	const { type = 'TRANSACTIONAL', sender = '' } = shared.get(submission_seq) ?? {};
-	return { ...taken, to_key, fence, attempts, type, sender };
 }
 
 interface DueRow {
@@ -307,6 +301,7 @@ async function toLeased(
 	submission: Shared,
 	{ now, leave_by = null }: Circumstances,
 ): Promise<Leased> {
+	const isShared = submission.calls === 'own' || (submission.calls === 'shared' && row.variables === '{}');
 	return {
 		message: row.uuid,
 		fence: row.fence + 1,
@@ -315,7 +310,7 @@ async function toLeased(
 		list_id: row.list_id,
 		variables: withOwn(submission.variables, parseTexts(row.variables)),
 		attempts: row.attempts,
-		...(mayShare(row, submission) && { call: submission.id }),
+		...(isShared && { call: submission.id }),
 		...(submission.stopped.length > 0 && { stopped_copies: submission.stopped }),
 		...(leave_by !== null && { leave_by }),
 		created_at: await beganAt(sql, row, submission, now),
@@ -334,10 +329,6 @@ async function beganAt(
 	const final = tries.findLastIndex(({ outcome }) => outcome !== 'deferred');
 	if (send_window === null && final === -1) return Math.max(released_at ?? created_at, starts_at ?? 0);
 	return tries[final + 1]?.at ?? now;
-}
-
-function mayShare({ variables }: DueRow, { calls }: Shared): boolean {
-	return calls === 'own' || (calls === 'shared' && variables === '{}');
 }
 
 /** The lanes of the queue: one for each open campaign, and two for other messages. */

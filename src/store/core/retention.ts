@@ -12,7 +12,7 @@ import { type CampaignRow, isSending, specOf } from './campaigns/rows.js';
 import { addToSums } from './deleted-sums.js';
 import { cutoffs } from './disk-usage.js';
 import { onlyFrom } from './people.js';
-import { column, exists, parseTexts, parseUsed, readEnvelope, type Sql } from './sql.js';
+import { column, exists, joinedMessages, parseTexts, parseUsed, readEnvelope, type Sql } from './sql.js';
 import { countMessages } from './submissions.js';
 import { dropDeliveries } from './webhooks.js';
 
@@ -213,9 +213,7 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	const leaving = await sql.all<LeavingRow>(
 		`SELECT m.id, m.uuid, m.to_key, m.fence, m.variables AS own, s.seq, s.type, s.envelope, s.campaign, s.campaign_seq,
 			s.content_sha256, s.variables AS used, s.context, coalesce(g.courier, 'smtp') AS courier
-		FROM messages m
-		JOIN submissions s ON s.seq = m.submission_seq
-		LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+		FROM ${joinedMessages}
 		WHERE m.id > ? AND m.id <= ? AND m.wake_at IS NULL
 			AND ((s.campaign_seq IS NULL AND m.created_at <= ?) OR g.dropped_at IS NOT NULL)
 		ORDER BY m.id`,

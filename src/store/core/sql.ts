@@ -194,6 +194,11 @@ export const emailColumn = "coalesce(nullif(email, ''), email_key) AS email";
 
 export const subscriberColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq`;
 
+/** Messages with their submissions and campaigns, if any. */
+export const joinedMessages = `messages m
+	JOIN submissions s ON s.seq = m.submission_seq
+	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
+
 /** Joins message `m`, submission `s` and content `c`. Null if the subject has no variables. */
 export const variablesOfSubject = `CASE WHEN c.subject LIKE '%#%' THEN m.variables END AS own_variables,
 	CASE WHEN c.subject LIKE '%#%' THEN s.context END AS shared_variables`;
@@ -223,12 +228,9 @@ export function parseRecord(text: string): Record<string, unknown> {
 
 export function parseTexts(text: string): Record<string, string> {
 	const record = parseRecord(text);
-	if (hasOnlyTexts(record)) return record;
+	if (Object.values(record).every((value) => typeof value === 'string'))
+		return record as Record<string, string>;
 	return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, String(value)]));
-}
-
-function hasOnlyTexts(record: Record<string, unknown>): record is Record<string, string> {
-	return Object.values(record).every((value) => typeof value === 'string');
 }
 
 export function parseNames(text: string): string[] {

@@ -263,11 +263,6 @@ export async function addPeople(
 	return await answer({ ...begun, ...sum }, part === 'last');
 }
 
-export async function isListOpen(sql: Sql, { seq, is_complete, courier }: CampaignRow): Promise<boolean> {
-	if (courier !== 'api' || is_complete === 1) return false;
-	return await exists(sql, 'SELECT 1 FROM campaign_lists WHERE campaign_seq = ?', [seq]);
-}
-
 async function begin(sql: Sql, campaign: CampaignRow, list_id: number): Promise<CampaignRow> {
 	const { seq: campaign_seq } = campaign;
 	sql.write('DELETE FROM campaign_results WHERE campaign_seq = ?', [campaign_seq]);

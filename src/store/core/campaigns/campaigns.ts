@@ -1,5 +1,5 @@
 import { campaignIdentity, mailIdentity, specIdentity } from '../../../api/campaign-identity.js';
-import type { CampaignSession, CampaignStatus } from '../../../api/campaigns.js';
+import type { CampaignSession, CampaignStatus, LeftOutPerson } from '../../../api/campaigns.js';
 import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
 import { canonicalJson } from '../../../api/json.js';
@@ -15,9 +15,9 @@ import { cancelLost } from '../messages/actions.js';
 import { countByState } from '../messages/messages.js';
 import { endLeasesOfLost } from '../processes.js';
 import { loseLeases } from '../queue.js';
-import { column, exists, flag, insertNumbered, type Sql } from '../sql.js';
+import { column, exists, flag, insertNumbered, type Sql, sliceOf } from '../sql.js';
 import { checkParts, countMessages, insertSubmission } from '../submissions.js';
-import { addPeople, dropAcks, findAck, isListOpen, putBatch } from './batches.js';
+import { addPeople, dropAcks, findAck, putBatch } from './batches.js';
 import { foreseeList, listCounts, stageList } from './lists.js';
 import {
 	callsStatus,
@@ -36,7 +36,7 @@ import {
 	isSending,
 	openingOf,
 	planOf,
-	sliceLeftOut,
+	seenRows,
 	specOf,
 } from './rows.js';
 
@@ -50,7 +50,33 @@ export function createCampaigns(sql: Sql) {
 		sliceLeftOut: async (command) => {
 			const row = await findCampaign(sql, command.id, command);
 			if (row === null && (await findCalls(sql, command.id, command)) === null) return null;
-			return await sliceLeftOut(sql, row?.seq ?? null, command);
+			const { id, after, limit, ...seen } = command;
+			const own = seenRows('s.owner', seen);
+			const select = 'SELECT o.id, o.to_email AS "to", o.list_id, o.code, o.detail FROM campaign_left_out o';
+			const rows = await sql.all<LeftOutPerson & { id: number }>(
+				// left_out_of_campaign (campaign_seq, id), messages_of_address. Skips people with a message through another list.
+				`SELECT *
+				FROM (
+					${select}
+					WHERE o.campaign_seq = ? AND o.id > ?
+						AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = o.campaign_seq)
+					ORDER BY o.id
+					LIMIT ?
+				) l
+				UNION ALL
+				SELECT *
+				FROM (
+					${select}
+					JOIN submissions s ON s.seq = o.submission_seq
+					WHERE o.campaign = ? AND o.id > ? AND ${own.where}
+					ORDER BY o.id
+					LIMIT ?
+				) c
+				ORDER BY id`,
+				[row?.seq ?? null, after, limit + 1, id, after, ...own.values, limit + 1],
+			);
+			const { shown, next } = sliceOf(rows, limit, (person) => person.id);
+			return { results: shown.map(({ id: _, ...person }) => person), next };
 		},
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
@@ -85,7 +111,9 @@ export function createCampaigns(sql: Sql) {
 			const row = await findCampaign(sql, campaign, seen);
 			if (row === null) return { kind: 'not_found' };
 			if (row.state === 'canceled') return { kind: 'canceled' };
-			if (await isListOpen(sql, row)) return { kind: 'incomplete' };
+			const ofList = 'SELECT 1 FROM campaign_lists WHERE campaign_seq = ?';
+			const isOpen = row.courier === 'api' && row.is_complete !== 1;
+			if (isOpen && (await exists(sql, ofList, [row.seq]))) return { kind: 'incomplete' };
 			if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
 			// The client repeats a release because it got no answer.
 			if (row.state === 'released') return { kind: 'released' };
@@ -170,7 +198,9 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	const isFree = known === undefined || (known.state === 'canceled' && known.released_at === null);
 	if (!isFree) {
 		if (!isSeen(known, seen) || !isSame(known, command)) return { kind: 'conflict' };
-		if (!is_trial && known.state === 'staged') planAnew(sql, known, command);
+		const { starts_at = null, window = null, time_zone = null } = command.timing ?? {};
+		const plan = 'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?';
+		if (!is_trial && known.state === 'staged') sql.write(plan, [starts_at, window, time_zone, known.seq]);
 		return opened(known);
 	}
 	const same = await findSame(sql, command, seen);
@@ -217,12 +247,6 @@ async function insertCampaign(sql: Sql, command: OpenCampaign): Promise<void> {
 	};
 	const seq = await insertNumbered(sql, 'campaigns', row, 'seq');
 	if (submission !== null) await insertSubmission(sql, { ...submission, campaign: id }, { seq, owner });
-}
-
-function planAnew(sql: Sql, { seq }: CampaignRow, { timing }: OpenCampaign): void {
-	const { starts_at = null, window = null, time_zone = null } = timing ?? {};
-	const plan = 'UPDATE campaigns SET starts_at = ?, send_window = ?, time_zone = ? WHERE seq = ?';
-	sql.write(plan, [starts_at, window, time_zone, seq]);
 }
 
 function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {

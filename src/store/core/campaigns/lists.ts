@@ -78,26 +78,25 @@ export async function stageList(
 			verdict: outcomes[at],
 		})),
 	);
-	const counts = createCounts(list_id);
+	const decided = outcomes.map((outcome, at) =>
+		outcome.kind === 'wanted' && messages[at] === null ? duplicate : outcome,
+	);
+	const sum = countOutcomes(list_id, decided);
 	const rejects = await keptRejects(sql, campaign_seq, list_id);
 	const before = rejects.length;
 	const { staged, suppressed, rejected, left_out, position } = campaign;
 	const first = staged + suppressed + rejected + left_out - position;
-	const leftOut = people.flatMap(({ email, email_key }, at) => {
-		const decided = outcomes[at];
-		if (decided === undefined) return [];
-		const outcome = decided.kind === 'wanted' && messages[at] === null ? duplicate : decided;
-		counts.add(outcome);
+	for (const [at, outcome] of decided.entries())
 		if (outcome.kind === 'rejected' && rejects.length < maxListedRejects)
 			rejects.push({ row: first + at, code: outcome.code, error: outcome.error });
-		const why = leavingOut(outcome);
+	const leftOut = people.flatMap(({ email, email_key }, at) => {
+		const why = leavingOut(decided[at]);
 		// The message of a duplicate belongs to another row.
 		if (why === null || why.code === 'duplicate') return [];
 		return [[campaign_seq, null, null, list_id, email, email_key, why.code, why.detail]];
 	});
 	sql.writeAll(intoLeftOut, leftOut);
 	if (rejects.length > before) keepRejects(sql, campaign_seq, list_id, rejects);
-	const sum = counts.sum();
 	insertInto(
 		sql,
 		'campaign_lists',
@@ -122,17 +121,14 @@ export async function foreseeList(
 	const reasonsAgainst = await openSuppressions(sql, terms.now);
 	const expansion = await expand(sql, { ...terms, reasonsAgainst }, audience, list_id, time_zone);
 	const people = await nextPeople(sql, { list_id, after, limit });
-	const counts = createCounts(list_id);
-	const findings: string[] = [];
-	let first: number | null = null;
 	const outcomes = await each(sql, people, (person) => outcomeOf(sql, expansion, person));
-	for (const [index, outcome] of outcomes.entries()) {
-		counts.add(outcome);
-		if (outcome.kind === 'wanted') first ??= people[index]?.id ?? null;
-		if (outcome.kind === 'rejected' && findings.length < mostFindings) findings.push(outcome.error);
-	}
-	const next = people.length < limit ? null : (people.at(-1)?.id ?? null);
-	return { counts: counts.sum(), first, findings, next };
+	const findings = outcomes.flatMap((outcome) => (outcome.kind === 'rejected' ? [outcome.error] : []));
+	return {
+		counts: countOutcomes(list_id, outcomes),
+		first: people[outcomes.findIndex(({ kind }) => kind === 'wanted')]?.id ?? null,
+		findings: findings.slice(0, mostFindings),
+		next: people.length < limit ? null : (people.at(-1)?.id ?? null),
+	};
 }
 
 function audienceOf({ audience }: CampaignRow): CheckedAudience {
@@ -248,58 +244,49 @@ async function hasOpened(sql: Sql, to_key: string, campaign: string): Promise<bo
 	return opened === null ? null : opened === 1;
 }
 
-function leavingOut(outcome: Outcome): LeavingOut | null {
-	switch (outcome.kind) {
+function leavingOut(outcome: Outcome | undefined): LeavingOut | null {
+	switch (outcome?.kind) {
 		case 'left_out':
 			return { code: outcome.code, detail: outcome.detail };
 		case 'suppressed':
 			return { code: 'suppressed', detail: outcome.reason };
 		case 'rejected':
 			return { code: outcome.code, detail: outcome.error };
-		case 'wanted':
+		default:
 			return null;
 	}
 }
 
-function createCounts(list_id: number) {
+function countOutcomes(list_id: number, outcomes: readonly Outcome[]): ListCounts {
 	const counts = { staged: 0, suppressed: 0, rejected: 0, left_out: 0 };
-	const reasons = new Map<string, LeavingOut & { count: number }>();
-	return {
-		add: (outcome: Outcome) => {
-			counts[outcome.kind === 'wanted' ? 'staged' : outcome.kind] += 1;
-			const why = leavingOut(outcome);
-			if (why === null) return;
-			const detail = outcome.kind === 'rejected' ? sharedBy(outcome.error) : why.detail;
-			const key = `${why.code} ${detail}`;
-			const known = reasons.get(key) ?? { code: why.code, detail, count: 0 };
-			known.count += 1;
-			reasons.set(key, known);
-		},
-		sum: (): ListCounts => {
-			const { left_out, ...rest } = counts;
-			return { list_id, ...rest, ...(left_out > 0 && { left_out }), reasons: [...reasons.values()] };
-		},
-	};
-}
-
-function sharedBy(error: string): string | null {
-	const names = withoutValueOf(error);
-	return names.length === 0 ? null : withoutValueText(names);
+	for (const { kind } of outcomes) counts[kind === 'wanted' ? 'staged' : kind] += 1;
+	const { left_out, ...others } = counts;
+	const reasons = outcomes.flatMap((outcome) => {
+		const why = leavingOut(outcome);
+		if (outcome.kind !== 'rejected') return why === null ? [] : [{ ...why, count: 1 }];
+		const names = withoutValueOf(outcome.error);
+		return [{ code: outcome.code, detail: names.length === 0 ? null : withoutValueText(names), count: 1 }];
+	});
+	const sums = sumReasons(reasons, Number.POSITIVE_INFINITY);
+	return { list_id, ...others, ...(left_out > 0 && { left_out }), reasons: sums };
 }
 
 /** Limits the counted sets of missing variables: each subscriber may lack a different set. */
 const mostReasons = 100;
 
+function sumReasons(reasons: ListCounts['reasons'], most: number): ListCounts['reasons'] {
+	const sums = new Map<string, ListCounts['reasons'][number]>();
+	for (const { code, detail, count } of reasons) {
+		const isKept = sums.size < most || [...sums.values()].some((one) => one.detail === detail);
+		const shown = isKept ? detail : null;
+		const key = `${code} ${shown}`;
+		sums.set(key, { code, detail: shown, count: count + (sums.get(key)?.count ?? 0) });
+	}
+	return [...sums.values()];
+}
+
 function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
 	if (before === null) return counts;
-	const reasons = before.reasons.map((one) => ({ ...one }));
-	for (const { code, detail, count } of counts.reasons) {
-		const isKept = reasons.length < mostReasons || reasons.some((one) => one.detail === detail);
-		const shown = isKept ? detail : null;
-		const known = reasons.find((one) => one.code === code && one.detail === shown);
-		if (known === undefined) reasons.push({ code, detail: shown, count });
-		else known.count += count;
-	}
 	const left_out = (before.left_out ?? 0) + (counts.left_out ?? 0);
 	return {
 		list_id: before.list_id,
@@ -307,7 +294,7 @@ function sumOf(before: ListCounts | null, counts: ListCounts): ListCounts {
 		suppressed: before.suppressed + counts.suppressed,
 		rejected: before.rejected + counts.rejected,
 		...(left_out > 0 && { left_out }),
-		reasons,
+		reasons: sumReasons([...before.reasons, ...counts.reasons], mostReasons),
 	};
 }
 

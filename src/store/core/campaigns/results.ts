@@ -153,7 +153,6 @@ export async function pageCampaigns(
 	command: Command<'pageCampaigns'>,
 ): ReturnType<Operations['pageCampaigns']> {
 	const { id, key, state, since_at, page, page_size, ordering, now, ...seen } = command;
-	const own = seenRows('g.owner', seen);
 	const isTimed = state === 'planned' || state === 'sending';
 	const { count, results: rows } = await selectPage(
 		sql,
@@ -166,7 +165,7 @@ export async function pageCampaigns(
 				LIMIT 1) AS subject`,
 			from: 'campaigns g',
 			...conditionsOf([
-				[own.where, ...own.values],
+				['g.owner = ?', seen.only_of],
 				state === undefined ? ['TRUE'] : [inState[state], ...(isTimed ? [now] : [])],
 				['g.key = ?', key],
 				['g.id = ?', id],

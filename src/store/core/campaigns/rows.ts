@@ -1,28 +1,13 @@
 /** Reads rows of campaigns for other files: columns, state, sending window, people left out. */
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
-import type {
-	AcceptCounts,
-	AnyCampaignSpec,
-	CampaignPlan,
-	CampaignStatus,
-	LeftOutPerson,
-} from '../../../api/campaigns.js';
+import type { AcceptCounts, AnyCampaignSpec, CampaignPlan, CampaignStatus } from '../../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { closing, opening, parseWindow } from '../../../api/schema/sending-times.js';
 import type { SuppressionReason } from '../../../api/suppressions.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
-import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
-import {
-	type Conditions,
-	conditionsOf,
-	type Insertion,
-	parseStored,
-	type Sql,
-	sliceOf,
-	timeOf,
-} from '../sql.js';
+import { type Conditions, conditionsOf, type Insertion, parseStored, type Sql, timeOf } from '../sql.js';
 
 export const maxListedRejects = 100;
 
@@ -249,40 +234,4 @@ export function keepLeftOut(
 		...(reason === null ? ['inactive', disable_reason] : ['suppressed', reason]),
 	]);
 	sql.writeAll(intoLeftOut, rows);
-}
-
-export async function sliceLeftOut(
-	sql: Sql,
-	seq: number | null,
-	{ id, after, limit, ...seen }: Command<'sliceLeftOut'>,
-): ReturnType<Operations['sliceLeftOut']> {
-	const own = seenRows('s.owner', seen);
-	const select = 'SELECT o.id, o.to_email AS "to", o.list_id, o.code, o.detail FROM campaign_left_out o';
-	const parts = await sql.together([
-		async () =>
-			seq === null
-				? []
-				: await sql.all<LeftOutPerson & { id: number }>(
-						// left_out_of_campaign (campaign_seq, id), messages_of_address. Skips people with a message through another
-						// list.
-						`${select}
-						WHERE o.campaign_seq = ? AND o.id > ?
-							AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.to_key = o.to_key AND m.lane = o.campaign_seq)
-						ORDER BY o.id
-						LIMIT ?`,
-						[seq, after, limit + 1],
-					),
-		() =>
-			sql.all<LeftOutPerson & { id: number }>(
-				`${select}
-				JOIN submissions s ON s.seq = o.submission_seq
-				WHERE o.campaign = ? AND o.id > ? AND ${own.where}
-				ORDER BY o.id
-				LIMIT ?`,
-				[id, after, ...own.values, limit + 1],
-			),
-	]);
-	const rows = parts.flat().sort((one, other) => one.id - other.id);
-	const { shown, next } = sliceOf(rows, limit, (row) => row.id);
-	return { results: shown.map(({ id: _, ...person }) => person), next };
 }

@@ -149,47 +149,41 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	);
 	const ids = lists.map(({ id }) => id);
 	if (ids.length === 0) return [];
-	const added = await additions(sql, ids, begin);
-	const hasLater = added.some(({ quarter }) => quarter > end);
+	const among = ids.map(() => '?').join(', ');
+	const added = await sql.all<Change>(
+		`SELECT list_id, quarter, 'added' AS kind, sum(count) AS count, 0 AS since
+		FROM list_joined
+		WHERE list_id IN (${among}) AND quarter >= ?
+		GROUP BY list_id, quarter
+		HAVING sum(count) > 0`,
+		[...ids, begin],
+	);
+	const isLater = ({ quarter }: Change) => quarter > end;
+	const counted = `SELECT list_id, CAST(? AS BIGINT) AS quarter, 'added' AS kind, count(*) AS count, 1 AS since
+		FROM subscribers
+		WHERE list_id IN (${among}) AND created_at >= ? AND is_active = 1
+		GROUP BY list_id`;
+	const later = added.some(isLater)
+		? await sql.all<Change>(counted, [end + 1, ...ids, (end + 1) * quarterHour])
+		: [];
 	const changes = [
-		...added.filter(({ quarter }) => quarter <= end),
-		...(hasLater ? await laterAdditions(sql, ids, end) : []),
+		...added.filter((one) => !isLater(one)),
+		...later,
 		...(await departures(sql, ids, { begin, end })),
 	];
 	const dayAt = (quarter: number) => dayText(quarter + (spans.find(({ to }) => quarter <= to)?.ahead ?? 0));
 	return lists.map(({ id, name, active }) => {
 		const own = changes.filter(({ list_id }) => list_id === id);
-		const later = own.filter(({ quarter }) => quarter > end);
 		const days = own
-			.filter(({ quarter }) => quarter <= end)
+			.filter((one) => !isLater(one))
 			.map(({ quarter, kind, count }) => ({ day: dayAt(quarter), kind, count }));
-		return { id, name, active: later.reduce((sum, { count, since }) => sum - since * count, active), days };
+		return {
+			id,
+			name,
+			active: own.filter(isLater).reduce((sum, { count, since }) => sum - since * count, active),
+			days,
+		};
 	});
-}
-
-function isAmong(column: string, ids: readonly number[]): string {
-	return `${column} IN (${ids.map(() => '?').join(', ')})`;
-}
-
-async function additions(sql: Sql, ids: readonly number[], begin: number): Promise<Change[]> {
-	return await sql.all<Change>(
-		`SELECT list_id, quarter, 'added' AS kind, sum(count) AS count, 0 AS since
-		FROM list_joined
-		WHERE ${isAmong('list_id', ids)} AND quarter >= ?
-		GROUP BY list_id, quarter
-		HAVING sum(count) > 0`,
-		[...ids, begin],
-	);
-}
-
-async function laterAdditions(sql: Sql, ids: readonly number[], end: number): Promise<Change[]> {
-	return await sql.all<Change>(
-		`SELECT list_id, CAST(? AS BIGINT) AS quarter, 'added' AS kind, count(*) AS count, 1 AS since
-		FROM subscribers
-		WHERE ${isAmong('list_id', ids)} AND created_at >= ? AND is_active = 1
-		GROUP BY list_id`,
-		[end + 1, ...ids, (end + 1) * quarterHour],
-	);
 }
 
 /** Counts inactive subscribers by the time of their first lasting suppression, or of their joining if that is later. */
@@ -212,7 +206,7 @@ async function departures(
 					ELSE 2 END) AS kind
 			FROM suppressions p
 			JOIN subscribers s ON s.email_key = p.email_key AND (p.list_id = 0 OR p.list_id = s.list_id)
-			WHERE p.expires_at IS NULL AND s.is_active = 0 AND ${isAmong('s.list_id', ids)}
+			WHERE p.expires_at IS NULL AND s.is_active = 0 AND s.list_id IN (${ids.map(() => '?').join(', ')})
 			GROUP BY s.id, s.list_id, s.created_at
 		) AS gone
 		WHERE stopped >= ?

@@ -3,7 +3,7 @@ import { domainOf } from '../../../api/address.js';
 import { addDays, type Day, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
 import type { Audience } from '../../../engine/rules/outcomes.js';
-import { type Dialect, flag, type Sql } from '../sql.js';
+import { type Dialect, flag, joinedMessages, type Sql } from '../sql.js';
 
 export const total = '';
 
@@ -249,9 +249,7 @@ export function countedRows(only = everything): string {
 	return `SELECT tag, campaign, 'CREATED' AS type, 'all' AS audience, at / ${quarterHour} AS quarter, count(*) AS count
 		FROM (
 			SELECT s.tag, s.campaign, coalesce(g.released_at, m.created_at) AS at
-			FROM messages m
-			JOIN submissions s ON s.seq = m.submission_seq
-			LEFT JOIN campaigns g ON g.seq = s.campaign_seq
+			FROM ${joinedMessages}
 			WHERE (s.campaign_seq IS NULL OR g.released_at IS NOT NULL) ${only('m.id')}
 		) c
 		GROUP BY tag, campaign, quarter

@@ -165,7 +165,8 @@ async function importPlain(sql: Sql, run: ImportRun, rows: readonly PlacedRow[])
 }
 
 async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): Promise<RowOutcome> {
-	const unknown = mayBeUnknown(row, place) ? findUnknown(run, row) : undefined;
+	const variables = mayBeUnknown(row, place) ? Object.keys(parseRecord(row.meta_json)) : [];
+	const unknown = variables.find((variable) => !run.known.has(variable));
 	if (unknown !== undefined) {
 		return { kind: 'rejected', code: 'unknown_variable', error: `meta: ${unknownVariableText(unknown)}` };
 	}
@@ -180,10 +181,6 @@ function duplicateOf(row: ImportRow): RowOutcome {
 	// A template literal would keep the row's text alive as long as the error.
 	const error = ['email: ', row.email, ' is in this import already.'].join('');
 	return { kind: 'duplicate', code: 'duplicate', error };
-}
-
-function findUnknown({ known }: ImportRun, row: ImportRow): string | undefined {
-	return Object.keys(parseRecord(row.meta_json)).find((variable) => !known.has(variable));
 }
 
 function newSubscriber({ spec, seq, now }: ImportRun, row: ImportRow, id: number, { kept }: Reasons) {
@@ -276,8 +273,10 @@ async function update(sql: Sql, run: ImportRun, row: ImportRow, stored: Subscrib
 		reactivate: run.spec.reactivate,
 		kept: reasons.kept,
 	});
-	const meta = mergedMeta(stored.meta, row);
-	if (isTooLarge(meta)) return tooLarge;
+	const merged = () => changeMeta(parseRecord(stored.meta), { merge_meta: parseRecord(row.meta_json) });
+	const meta = row.meta_json === '{}' ? stored.meta : JSON.stringify(merged());
+	// A UTF-16 unit takes at most three bytes, so skip the count for short texts.
+	if (meta.length * 3 > maxMetaBytes && Buffer.byteLength(meta) > maxMetaBytes) return tooLarge;
 	await lift(sql, run, row, reasons.lifted);
 	const name = row.name ?? stored.name;
 	const isSame =
@@ -301,11 +300,6 @@ async function update(sql: Sql, run: ImportRun, row: ImportRow, stored: Subscrib
 	return { kind: 'updated' };
 }
 
-function mergedMeta(stored: string, row: ImportRow): string {
-	if (row.meta_json === '{}') return stored;
-	return JSON.stringify(changeMeta(parseRecord(stored), { merge_meta: parseRecord(row.meta_json) }));
-}
-
 // Call it for unchanged rows too, because a later row with the same address is a duplicate.
 function markSeen(sql: Sql, run: ImportRun, id: number): void {
 	sql.write('UPDATE subscribers SET import_seq = ? WHERE id = ?', [run.seq, id]);
@@ -324,11 +318,6 @@ const tooLarge: RowOutcome = {
 	code: 'max_length',
 	error: `meta: Ensure this field has no more than ${maxMetaBytes} bytes.`,
 };
-
-function isTooLarge(json: string): boolean {
-	// A UTF-16 unit takes at most three bytes, so skip the count for short texts.
-	return json.length * 3 > maxMetaBytes && Buffer.byteLength(json) > maxMetaBytes;
-}
 
 interface Reasons {
 	kept: readonly SuppressionReason[];

@@ -7,7 +7,7 @@ import type { Operations } from '../../operations.js';
 import { forgetCompositions } from '../attempts.js';
 import { seenRows, seenState } from '../campaigns/rows.js';
 import { createTally } from '../figures/tally.js';
-import type { Sql } from '../sql.js';
+import { joinedMessages, type Sql } from '../sql.js';
 
 interface ActedOn {
 	id: number;
@@ -28,10 +28,8 @@ export function createMessageActions(sql: Sql) {
 			const message = await sql.get<ActedOn>(
 				`SELECT m.id, m.lane, m.to_key, ${seenState} AS state, g.state AS campaign_state, c.dropped_at,
 					m.sent_at, s.tag, s.campaign
-				FROM messages m
-				JOIN submissions s ON s.seq = m.submission_seq
+				FROM ${joinedMessages}
 				JOIN contents c ON c.sha256 = s.content_sha256
-				LEFT JOIN campaigns g ON g.seq = s.campaign_seq
 				WHERE m.uuid = ? AND ${own.where}`,
 				[id, ...own.values],
 			);

@@ -30,6 +30,7 @@ import {
 	type Conditions,
 	column,
 	conditionsOf,
+	joinedMessages,
 	parseRecord,
 	parseStored,
 	parseTexts,
@@ -44,10 +45,6 @@ import {
 	variablesOfSubject,
 } from '../sql.js';
 import { messageCount } from '../submissions.js';
-
-const joined = `messages m
-	JOIN submissions s ON s.seq = m.submission_seq
-	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
 
 export function createMessages(sql: Sql) {
 	return {
@@ -135,15 +132,14 @@ export async function countByState(
 	const campaign = scope !== null && 'campaign' in scope ? scope.campaign : undefined;
 	const whole = campaign === undefined ? null : await countWhole(sql, campaign, seen);
 	if (whole !== null) return whole;
-	const own = seenRows('s.owner', seen);
 	const { where, values } = conditionsOf([
 		['s.id = ?', scope !== null && 'submission' in scope ? scope.submission : undefined],
 		['g.id = ?', campaign],
-		[own.where, ...own.values],
+		['s.owner = ?', seen.only_of],
 	]);
 	const rows = await sql.all<StateCount>(
 		`SELECT ${seenState} AS state, count(*) AS count
-		FROM ${joined}
+		FROM ${joinedMessages}
 		WHERE ${where}
 		GROUP BY 1`,
 		values,
@@ -219,7 +215,7 @@ export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType
 	const own = seenRows('s.owner', seen);
 	const row = await sql.get<MessageRow & RenderingRow>(
 		`SELECT ${messageColumns}, g.courier, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context, s.tracking
-		FROM ${joined}
+		FROM ${joinedMessages}
 		JOIN contents c ON c.sha256 = s.content_sha256
 		WHERE m.uuid = ? AND ${own.where}`,
 		[uuid, ...own.values],
@@ -310,7 +306,7 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 			? await column<Micros | null>(
 					sql,
 					`SELECT min(${leavesAt('m.wake_at')})
-					FROM ${joined}
+					FROM ${joinedMessages}
 					WHERE s.id = ? AND (g.state IS NULL OR g.state = 'released')`,
 					[scope.submission],
 				)
@@ -470,10 +466,9 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 	const { from, where = 'TRUE', byCall = false } = leadOf(sql, filter);
 	const [table, key, column] = byCall ? ['submissions', 'seq', 's.seq'] : ['messages', 'id', 'm.id'];
 	const first = since_at === undefined ? undefined : await firstSince(sql, table, key, since_at);
-	const own = seenRows('s.owner', seen);
 	const selected = conditionsOf([
 		[where],
-		[own.where, ...own.values],
+		['s.owner = ?', seen.only_of],
 		['m.to_key = ?', to_key],
 		['s.campaign = ?', campaign],
 		['s.tag = ?', tag],
