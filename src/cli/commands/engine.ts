@@ -21,7 +21,7 @@ import { status } from './engine/status.js';
 import { tokens } from './engine/tokens.js';
 
 const initOptions = {
-	sender: { kind: 'text', placeholder: 'address', summary: 'add this verified sender' },
+	sender: { kind: 'text', placeholder: 'ADDRESS', summary: 'add this verified sender' },
 	smtp: {
 		kind: 'text',
 		placeholder: 'URL',
@@ -29,10 +29,10 @@ const initOptions = {
 	},
 	smtpPasswordFile: { kind: 'file', summary: 'read the password of that user from a file' },
 	publicUrl: { kind: 'text', placeholder: 'URL', summary: 'start links in mails with this URL' },
-	bounceAddress: { kind: 'text', placeholder: 'address', summary: 'return bounces to this address' },
+	bounceAddress: { kind: 'text', placeholder: 'ADDRESS', summary: 'return bounces to this address' },
 	keepMessages: {
 		kind: 'text',
-		placeholder: 'days',
+		placeholder: 'DAYS',
 		summary: 'delete finished messages after this time, such as 400d, or none',
 	},
 } as const;

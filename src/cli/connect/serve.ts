@@ -360,7 +360,7 @@ async function startBounceSmtp(
 		log,
 	});
 	return {
-		...listener,
+		address: listener.address,
 		close: async (options) => {
 			await listener.close(options);
 			await reader.close();

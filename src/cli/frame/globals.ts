@@ -35,7 +35,7 @@ const output = {
 		...{ summary: 'print in this format', env: 'MAILCTL_OUTPUT' },
 	},
 	json: flag('same as --output json'),
-	fields: text('a,b', 'show only these columns, or keys of JSON'),
+	fields: text('A,B', 'show only these columns, or keys of JSON'),
 	query: text('EXPR', 'filter JSON with a JMESPath expression; -o tsv prints bare values'),
 	noHeader: flag('omit the header line'),
 	noTruncate: flag('do not shorten cells'),
@@ -80,7 +80,7 @@ export const globalOptions: OptionSpecs = specs;
 export const globalGroups: Readonly<Record<string, readonly string[]>> = {
 	Target: Object.keys(target),
 	Output: Object.keys(output),
-	Consent: Object.keys(consent),
+	Confirmation: Object.keys(consent),
 	Time: Object.keys(time),
 	Network: Object.keys(network),
 };

@@ -22,14 +22,14 @@ const columns: Columns<DkimKey> = [
 const keyFields = '{"domain", "selector", "type", "date_created", "dns_name", "dns_value", "dns_record"}';
 const domain = {
 	kind: 'text',
-	placeholder: 'domain',
+	placeholder: 'DOMAIN',
 	required: true,
 	ask: 'Domain of the senders:',
 	summary: 'sign mail whose From address has this domain',
 } as const;
 const selector = {
 	kind: 'text',
-	placeholder: 'name',
+	placeholder: 'NAME',
 	required: true,
 	ask: 'Selector:',
 	summary: 'name the key in the DNS, such as s2026',

@@ -12,9 +12,9 @@ function valued<K extends 'text' | 'list'>(kind: K, placeholder: string, summary
 
 const recipientOptions = {
 	from: { kind: 'text', summary: 'send from a verified sender: "News <news@example.com>"' },
-	to: valued('list', 'address', 'send to this address'),
-	list: valued('list', 'list', 'send to the active subscribers of this list (ID or name)'),
-	excludeList: valued('list', 'list', 'leave out every address in this list, active or not'),
+	to: valued('list', 'ADDRESS', 'send to this address'),
+	list: valued('list', 'LIST', 'send to the active subscribers of this list (ID or name)'),
+	excludeList: valued('list', 'LIST', 'leave out every address in this list, active or not'),
 	where: valued('list', 'CONDITION', "send to subscribers who match: 'meta.city=Oslo', 'email~@example.com'"),
 	whereOpened: valued('list', 'NAME|UUID', 'send to subscribers who opened this campaign; bots do not count'),
 	whereNotOpened: valued(
@@ -26,10 +26,10 @@ const recipientOptions = {
 	map: valued('list', 'COLUMN=NAME', 'map a column to a variable or email; A+B=NAME joins, COLUMN=- drops'),
 	encoding: valued('text', 'NAME', 'read the table in this encoding (default: detected)'),
 	batch: { kind: 'path', summary: 'send each line of JSON as a send request; - reads stdin' },
-	cc: valued('list', 'address', 'send a copy to this address'),
-	bcc: valued('list', 'address', 'send a hidden copy to this address'),
+	cc: valued('list', 'ADDRESS', 'send a copy to this address'),
+	bcc: valued('list', 'ADDRESS', 'send a hidden copy to this address'),
 	ccEach: { kind: 'flag', summary: 'with several --to, send the copies once for each' },
-	replyTo: valued('list', 'address', 'ask for replies to this address'),
+	replyTo: valued('list', 'ADDRESS', 'ask for replies to this address'),
 } as const;
 
 const messageOptions = {
@@ -68,9 +68,9 @@ const previews = ['text', 'html', 'browser'] as const;
 
 const checkOptions = {
 	preview: { kind: 'choice', choices: previews, summary: 'show the finished message and send nothing' },
-	previewAs: valued('text', 'address', 'preview the message to this recipient instead of the first'),
+	previewAs: valued('text', 'ADDRESS', 'preview the message to this recipient instead of the first'),
 	eml: { kind: 'path', summary: 'write the finished message and send nothing; - is stdout' },
-	testTo: valued('text', 'address', 'send the first message to this address only'),
+	testTo: valued('text', 'ADDRESS', 'send the first message to this address only'),
 	sample: { kind: 'integer', min: 0, summary: 'show this many recipients before asking (default: 3)' },
 	expectCount: {
 		kind: 'integer',

@@ -31,7 +31,7 @@ export const listOption = {
 	list: {
 		kind: 'text',
 		short: 'l',
-		placeholder: 'list',
+		placeholder: 'LIST',
 		summary: 'select the list by id or exact name',
 		env: 'MAILCTL_LIST',
 		setting: 'list',
