@@ -1,5 +1,4 @@
 /** Stops a run while a person has paused the queue or the mail server has a fault. The store tells all processes. */
-
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';

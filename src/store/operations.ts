@@ -91,8 +91,6 @@ interface Traits {
 	prepares?: true;
 	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;
-	/** Threads exchange its commands and answers as JSON, in 0.6 to 0.7 of the time of a structured clone. */
-	isFrequent?: true;
 }
 
 interface Row<C, A> extends Traits {
@@ -472,7 +470,6 @@ const writes = {
 	/** Changes figures and suppressions in the same transaction. */
 	recordEvents: op<{ events: readonly TrackedEvent[] }, void>({
 		records: true,
-		isFrequent: true,
 		holds: ({ events }) => (events.every(isReading) ? [shares] : projectAlone),
 	}),
 	/** Records a report once per message: updates its state and figures, the suppressions, and the subscribers. */
@@ -485,7 +482,7 @@ const queue = {
 	 * a suppressed address becomes `canceled`. A message that a limit holds stays queued and uses no attempt, and others
 	 * are leased before it (`nextTurn`). A lease whose answer is lost simply expires.
 	 */
-	lease: op<queues.LeaseCommand, queues.Leased[]>({ repeatable: true, isFrequent: true }),
+	lease: op<queues.LeaseCommand, queues.Leased[]>({ repeatable: true }),
 	renew: op<{ owner: string; fences: readonly queues.Fence[]; now: Micros; until: Micros }, void>({
 		repeatable: true,
 		records: true,
@@ -495,7 +492,6 @@ const queue = {
 	settle: op<{ settlements: readonly queues.Settlement[]; gathers?: boolean }, ('recorded' | 'lost_lease')[]>(
 		{
 			records: true,
-			isFrequent: true,
 			holds: ({ settlements }) =>
 				settlements.some(({ outcome }) => isBounce(outcome)) ? projectAlone : [shares],
 		},

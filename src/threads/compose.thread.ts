@@ -1,4 +1,4 @@
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { compileContent } from '../content/compile.js';
 import { createVerp } from '../delivery/bounces/verp.js';
 import { type ComposerOptions, type MailSource, toMail } from '../delivery/composer.js';
@@ -6,7 +6,8 @@ import { signMessageHere } from '../delivery/dkim/sign.js';
 import type { Mail } from '../delivery/smtp/transaction.js';
 import { keyringOf } from '../delivery/tracking/tokens.js';
 import type { Leased } from '../store/queue.js';
-import type { ComposedAhead, ComposingAnswer, ComposingJob, ComposingOrder } from './composing.js';
+import { answerQuestions } from './answering.js';
+import type { ComposedAhead, ComposingJob, ComposingOrder } from './composing.js';
 
 const { settings, slabs } = workerData as ComposingOrder;
 const { publicUrl, keys, bounceAddress } = settings;
@@ -36,11 +37,11 @@ async function composerOf({ submission, read, keys: signing }: MailSource): Prom
 
 let composer: Promise<Compose> | null = null;
 
-async function answer({ number, slab, messages, source }: ComposingJob): Promise<void> {
+async function composeJob({ slab, messages, source }: ComposingJob): Promise<ComposedAhead[]> {
 	if (source !== undefined) composer = composerOf(source);
 	const compose = await composer?.catch(() => null);
 	let room = Buffer.from(slabs[slab] ?? new SharedArrayBuffer(0));
-	const mails = messages.map((message): ComposedAhead => {
+	return messages.map((message): ComposedAhead => {
 		const mail = compose == null ? null : composed(compose, message, room);
 		if (mail === null || mail.bytes.length > room.length) return null;
 		const { from, to, copies, bytes } = mail;
@@ -48,7 +49,6 @@ async function answer({ number, slab, messages, source }: ComposingJob): Promise
 		room = room.subarray(bytes.length);
 		return { from, to, copies, length: bytes.length };
 	});
-	post({ kind: 'composed', number, mails });
 }
 
 /** Null if it fails, because the caller learns the reason when it composes the mail itself. */
@@ -60,12 +60,11 @@ function composed(compose: Compose, message: Leased, memory: Buffer): Mail | nul
 	}
 }
 
-function post(message: ComposingAnswer): void {
-	parentPort?.postMessage(message);
-}
-
-let last: Promise<void> = Promise.resolve();
-parentPort?.on('message', (job: ComposingJob) => {
-	last = last.then(() => answer(job));
+let last: Promise<unknown> = Promise.resolve();
+answerQuestions({
+	compose: (job: ComposingJob) => {
+		const mails = last.then(() => composeJob(job));
+		last = mails;
+		return mails;
+	},
 });
-post({ kind: 'ready' });

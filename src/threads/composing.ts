@@ -10,6 +10,7 @@ import type { KeysFor } from '../delivery/dkim/sign.js';
 import { sliceBytes } from '../delivery/smtp/dialogue.js';
 import type { Mail } from '../delivery/smtp/transaction.js';
 import type { Leased } from '../store/queue.js';
+import { Channel } from './channel.js';
 import { spawnThread } from './spawn.js';
 
 export interface ComposingThreads extends Ahead {
@@ -22,17 +23,12 @@ export interface ComposingOrder {
 }
 
 export interface ComposingJob {
-	number: number;
 	slab: number;
 	messages: readonly Leased[];
 	source?: MailSource;
 }
 
 export type ComposedAhead = (Pick<Mail, 'from' | 'to' | 'copies'> & { length: number }) | null;
-
-export type ComposingAnswer =
-	| { kind: 'ready' }
-	| { kind: 'composed'; number: number; mails: readonly ComposedAhead[] };
 
 const worthwhile = 300;
 const tooLate = 100;
@@ -69,7 +65,6 @@ interface Expected {
 }
 
 interface Job {
-	number: number;
 	lane: Lane;
 	slab: number;
 	expected: readonly Expected[];
@@ -228,10 +223,10 @@ interface LaneEvents {
 }
 
 class Lane {
-	readonly #worker: Worker;
+	readonly #channel: Channel;
+	readonly #onAnswer: (job: Job) => void;
 	readonly #slabs = Array.from({ length: slabsEach }, () => new SharedArrayBuffer(slabBytes));
-	readonly #jobs = new Map<number, Job>();
-	#given = 0;
+	readonly #jobs = new Set<Job>();
 	#ahead = 0;
 	readonly #spare = this.#slabs.map((_, index) => index);
 	#source: MailSource | null = null;
@@ -241,18 +236,15 @@ class Lane {
 		start: (slabs: readonly SharedArrayBuffer[]) => Worker,
 		{ onReady, onAnswer, onFailure }: LaneEvents,
 	) {
-		this.#worker = start(this.#slabs);
-		this.#worker.on('message', (answer: ComposingAnswer) => {
-			if (answer.kind === 'ready') {
-				this.#isReady = true;
-				onReady();
-			} else {
-				const job = this.#place(answer.number, answer.mails);
-				if (job !== undefined) onAnswer(job);
-			}
-		});
-		this.#worker.on('error', onFailure).on('messageerror', onFailure).on('exit', onFailure);
-		this.#worker.unref();
+		const failed = (why: string, cause: unknown) => new Error(`the composing thread ${why}`, { cause });
+		this.#channel = new Channel(start(this.#slabs), { failed, onFailure });
+		this.#channel.unref();
+		this.#onAnswer = onAnswer;
+		const ready = () => {
+			this.#isReady = true;
+			onReady();
+		};
+		this.#channel.ask('started', null).then(ready, () => undefined);
 	}
 
 	get isReady(): boolean {
@@ -270,32 +262,29 @@ class Lane {
 	give(expected: readonly Expected[]): void {
 		const [slab, source] = [this.#spare.shift(), expected[0]?.source];
 		if (slab === undefined || source === undefined) return;
-		this.#given += 1;
 		this.#ahead += 1;
-		const job = { number: this.#given, lane: this, slab, expected, left: expected.length, lent: 0 };
+		const job = { lane: this, slab, expected, left: expected.length, lent: 0 };
 		for (const one of expected) one.job = job;
-		this.#jobs.set(job.number, job);
+		this.#jobs.add(job);
 		const messages = expected.map(({ message }) => message);
-		const order: ComposingJob = {
-			number: job.number,
-			slab,
-			messages,
-			...(source !== this.#source && { source }),
-		};
+		const order: ComposingJob = { slab, messages, ...(source !== this.#source && { source }) };
 		this.#source = source;
-		this.#worker.postMessage(order);
+		this.#channel.ask('compose', order).then(
+			(mails) => this.#place(job, mails as readonly ComposedAhead[]),
+			() => undefined,
+		);
 	}
 
-	#place(number: number, mails: readonly ComposedAhead[]): Job | undefined {
-		const job = this.#jobs.get(number);
+	#place(job: Job, mails: readonly ComposedAhead[]): void {
+		if (!this.#jobs.has(job)) return;
 		let from = 0;
-		for (const [at, one] of (job?.expected ?? []).entries()) {
+		for (const [at, one] of job.expected.entries()) {
 			const mail = mails[at] ?? null;
 			one.mail = mail;
 			one.from = from;
 			from += mail?.length ?? 0;
 		}
-		return job;
+		this.#onAnswer(job);
 	}
 
 	octets(slab: number, from: number, length: number): Buffer {
@@ -307,15 +296,14 @@ class Lane {
 	}
 
 	/** The thread composes one job at a time, so another job may reuse the slab. */
-	takeBack({ number, slab }: Job): void {
-		this.#jobs.delete(number);
-		this.#spare.push(slab);
+	takeBack(job: Job): void {
+		this.#jobs.delete(job);
+		this.#spare.push(job.slab);
 	}
 
 	async end(): Promise<void> {
-		this.#worker.removeAllListeners();
-		for (const { expected } of this.#jobs.values()) for (const { waiter } of expected) waiter?.(null);
+		for (const { expected } of this.#jobs) for (const { waiter } of expected) waiter?.(null);
 		this.#jobs.clear();
-		await this.#worker.terminate();
+		await this.#channel.end();
 	}
 }

@@ -2,11 +2,10 @@
  * Reads the HTML of contents and inlines style sheets. Hostile documents take long, so this runs in a thread that can
  * be terminated.
  */
-import { parentPort } from 'node:worker_threads';
 import type juice from 'juice';
 import { planInlining } from '../content/inline-plan.js';
 import { type HtmlQuestion, readHtml } from '../content/read-html.js';
-import type { InlineAnswer } from './readers.js';
+import { answerQuestions } from './answering.js';
 
 /** Use only `inlineContent`: other functions would fetch linked style sheets and images. */
 const options: juice.Options = {
@@ -39,13 +38,6 @@ async function inlinerFor({ inline }: HtmlQuestion): Promise<(html: string) => s
 	return (html) => inlined(html, loaded);
 }
 
-async function answer(question: HtmlQuestion): Promise<InlineAnswer> {
-	try {
-		return { kind: 'read', read: readHtml(question, await inlinerFor(question)) };
-	} catch (error) {
-		return { kind: 'failed', why: error instanceof Error ? error.message : String(error) };
-	}
-}
-
-parentPort?.on('message', async (question: HtmlQuestion) => parentPort?.postMessage(await answer(question)));
-parentPort?.postMessage({ kind: 'ready' } satisfies InlineAnswer);
+answerQuestions({
+	read: async (question: HtmlQuestion) => readHtml(question, await inlinerFor(question)),
+});

@@ -1,9 +1,10 @@
 /** A thread that answers one question at a time, and restarts after a termination. */
-import type { ResourceLimits, TransferListItem, Worker } from 'node:worker_threads';
+import type { ResourceLimits } from 'node:worker_threads';
+import { Channel } from './channel.js';
 import { spawnThread } from './spawn.js';
 
 export interface RequestThread<Question, Answer> {
-	ask(question: Question, handedOver?: readonly TransferListItem[]): Promise<Answer>;
+	ask(question: Question): Promise<Answer>;
 	close(): Promise<void>;
 }
 
@@ -23,76 +24,56 @@ export function createRequestThread<Question, Answer>(
 	options: RequestThreadOptions,
 ): RequestThread<Question, Answer> {
 	const { name, title, resourceLimits, deadlineMs, spawn = spawnThread } = options;
-	let worker: Worker | null = null;
+	let channel: Channel | null = null;
 	let last: Promise<unknown> = Promise.resolve();
 	let isClosed = false;
 
-	async function started(): Promise<Worker> {
-		if (worker !== null) return worker;
-		const fresh = spawn(name, { resourceLimits });
-		worker = fresh;
-		fresh.on('error', () => forget(fresh));
-		fresh.on('exit', () => forget(fresh));
-		await nextMessage(fresh, { timeoutMs: startMs, late: `${title} did not start`, title });
+	function start(): Channel {
+		const fresh = new Channel(spawn(name, { resourceLimits }), {
+			failed: (why, cause) => new Error(`${title} ${why}`, { cause }),
+			onFailure: () => forget(fresh),
+		});
 		return fresh;
 	}
 
-	function forget(gone: Worker): void {
-		if (worker === gone) worker = null;
+	function forget(gone: Channel): void {
+		if (channel === gone) channel = null;
 	}
 
-	async function one(question: Question, handedOver: readonly TransferListItem[]): Promise<Answer> {
+	/** Keeps the process alive only while it waits for the answer. Ends the thread if the answer is late. */
+	function within<T>(asked: Channel, answer: Promise<T>, ms: number, late: string): Promise<T> {
+		asked.ref();
+		const stopWatch = watch(ms, () => {
+			forget(asked);
+			void asked.end(new Error(late));
+		});
+		return answer.finally(() => {
+			stopWatch();
+			asked.unref();
+		});
+	}
+
+	async function one(question: Question): Promise<Answer> {
 		if (isClosed) throw new Error(`${title} is closed`);
-		try {
-			const thread = await started();
-			const late = `it took longer than ${deadlineMs} ms`;
-			const answer = nextMessage<Answer>(thread, { timeoutMs: deadlineMs, late, title });
-			thread.postMessage(question, handedOver);
-			return await answer;
-		} catch (error) {
-			await end();
-			throw error;
-		}
-	}
-
-	async function end(): Promise<void> {
-		const ending = worker;
-		worker = null;
-		await ending?.terminate();
+		const isNew = channel === null;
+		channel ??= start();
+		const asked = channel;
+		if (isNew) await within(asked, asked.ask('started', null), startMs, `${title} did not start`);
+		const answer = asked.ask('read', question) as Promise<Answer>;
+		return within(asked, answer, deadlineMs, `it took longer than ${deadlineMs} ms`);
 	}
 
 	return {
-		ask(question, handedOver = []) {
-			const answer = last.then(() => one(question, handedOver));
+		ask(question) {
+			const answer = last.then(() => one(question));
 			last = answer.catch(() => undefined);
 			return answer;
 		},
 		async close() {
 			isClosed = true;
-			await end();
+			await channel?.end();
 		},
 	};
-}
-
-/** Keeps the process alive only while it waits for a message. */
-function nextMessage<Answer>(
-	worker: Worker,
-	{ timeoutMs, late, title }: { timeoutMs: number; late: string; title: string },
-): Promise<Answer> {
-	return new Promise((resolve, reject) => {
-		const settle = (outcome: () => void) => {
-			stopWatch();
-			worker.off('message', onMessage).off('error', onError).off('exit', onExit);
-			worker.unref();
-			outcome();
-		};
-		const onMessage = (answer: Answer) => settle(() => resolve(answer));
-		const onError = (error: Error) => settle(() => reject(error));
-		const onExit = () => settle(() => reject(new Error(`${title} ended`)));
-		const stopWatch = watch(timeoutMs, () => settle(() => reject(new Error(late))));
-		worker.ref();
-		worker.on('message', onMessage).on('error', onError).on('exit', onExit);
-	});
 }
 
 /** Late after `ms` of this process's CPU time, or after `patience` times `ms`: a busy machine delays threads. */

@@ -1,5 +1,5 @@
 import type { Bundle, BundleRequest, LentBundle, RowBytes } from '../jobs/import-bundles.js';
-import { type Failure, parseFailure } from './remote.js';
+import { type Failure, parseFailure } from './channel.js';
 import { spawnThread } from './spawn.js';
 
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };

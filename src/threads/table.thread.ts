@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { encodeRow, importRowParser } from '../engine/rules/import-rows.js';
 import { type Bundle, bundleRows, columnsOf, type RowBytes, sizeOf } from '../jobs/import-bundles.js';
 import { openTable } from '../tables/read-table.js';
-import { formatFailure } from './remote.js';
+import { formatFailure } from './channel.js';
 import {
 	buffersOf,
 	maxRowsAhead,

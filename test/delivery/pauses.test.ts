@@ -1,5 +1,4 @@
 // Pauses of the queue by a person or by a fault of the mail server.
-
 import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';

@@ -191,8 +191,8 @@ describe('mails composed by threads', () => {
 		let started = 0;
 		// This thread composes nothing, and ends when one of its mails is requested.
 		const source = `const { parentPort, workerData } = require('node:worker_threads');
-			parentPort.on('message', () => {}); workerData.once('message', () => process.exit(1));
-			parentPort.postMessage({ kind: 'ready' });`;
+			parentPort.once('message', ([{ id }]) => parentPort.postMessage([{ id, kind: 'value', value: null }]));
+			workerData.once('message', () => process.exit(1));`;
 		const ends: MessagePort[] = [];
 		const spawn = () => {
 			started += 1;

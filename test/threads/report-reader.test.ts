@@ -47,12 +47,15 @@ it('a dead thread rejects its mail, and another thread reads the next one', asyn
 	const { read } = open({
 		spawn: () => {
 			started += 1;
-			const dies = "postMessage('ready'); parentPort.once('message', () => process.exit(1))";
-			const reads = `postMessage('ready'); parentPort.on('message', () => postMessage({ kind: 'read', mail: { report: { kind: 'not_a_report', why: 'x' }, sha256: '' } }))`;
-			const source = `const { parentPort } = require('node:worker_threads'); const postMessage = (m) => parentPort.postMessage(m); ${started === 1 ? dies : reads}`;
+			const read = "{ report: { kind: 'not_a_report', why: 'x' }, sha256: '' }";
+			const source = `const { parentPort } = require('node:worker_threads');
+				parentPort.on('message', ([{ id, method }]) => {
+					if (method === 'read' && ${started === 1}) process.exit(1);
+					parentPort.postMessage([{ id, kind: 'value', value: ${read} }]);
+				});`;
 			return new Worker(source, { eval: true });
 		},
 	});
-	await expect(read(bounce)).rejects.toThrow('the reader of bounces ended');
+	await expect(read(bounce)).rejects.toThrow('the reader of bounces has failed: it ended with 1');
 	expect(await read(bounce)).toMatchObject({ report: { kind: 'not_a_report' } });
 });

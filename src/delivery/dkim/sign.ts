@@ -1,5 +1,4 @@
 /** DKIM signatures (RFC 6376) by RSA (RFC 8301) and Ed25519 (RFC 8463), in the relaxed forms (s.3.4). */
-
 import { createHash, type KeyObject, sign as signBytes } from 'node:crypto';
 import { domainOf } from '../../api/address.js';
 import { type Clock, type Micros, microsPerSecond, steadyOf } from '../../api/datetime.js';

@@ -1,5 +1,4 @@
 /** Several processes can send. After the leases of a killed process, others send its deliveries again with the same ids. */
-
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
