@@ -69,22 +69,11 @@ interface Transaction<R> extends Required<Omit<Means, 'holds'>> {
 	isUnsure: boolean;
 }
 
-interface Rested {
-	session: OpenSession;
-	stopWatching(): void;
-}
-
 export class Database {
 	readonly #options: DatabaseOptions;
 	readonly #pools: Pools;
 	readonly #sessions = new WeakMap<PoolClient, OpenSession>();
 	readonly #notifying: Spaced;
-	/**
-	 * Connections whose read transaction is still open. Later reads of the same turn reuse them, so a command of a few
-	 * reads needs no second connection.
-	 */
-	readonly #resting: Rested[] = [];
-	readonly #endings = new Set<Promise<unknown>>();
 	/** The connections of a process take shards in turn, so that up to sixteen share none. */
 	#connections = Math.floor(Math.random() * shards);
 	#wasReached = false;
@@ -193,7 +182,7 @@ export class Database {
 
 	async #attempt<R>(transaction: Transaction<R>): Promise<R> {
 		const { holds, receipt, stop } = transaction;
-		const { session, isReading } = await this.#connect();
+		const session = this.#sessionOf(await this.#pools.connect());
 		this.#wasReached = true;
 		const { client, pipeline } = session;
 		const config = this.#pools.configOf(client);
@@ -215,13 +204,14 @@ export class Database {
 		if (stop?.aborted) onStop();
 		let isEnding = false;
 		try {
-			if (isReading) void isFailing(pipeline.ask('ROLLBACK'));
 			const answer = await this.#answer(session, transaction);
 			stop?.removeEventListener('abort', onStop);
 			stop?.throwIfAborted();
 			isEnding = holds !== null && !this.#options.isTrial;
 			if (holds === null) {
-				this.#rest({ session, stopWatching });
+				// The next transaction of the connection sends its BEGIN after this, often in the same packet.
+				void isFailing(pipeline.ask('ROLLBACK'));
+				release(false);
 				return answer;
 			}
 			await pipeline.ask(isEnding ? 'COMMIT' : 'ROLLBACK');
@@ -271,31 +261,6 @@ export class Database {
 			// One SELECT costs the server less than four.
 			`SELECT ${[...settings, ...takeHolds(place.schema, holds)].join(', ')}`,
 		];
-	}
-
-	async #connect(): Promise<{ session: OpenSession; isReading: boolean }> {
-		const rested = this.#resting.pop();
-		rested?.stopWatching();
-		if (rested !== undefined) return { session: rested.session, isReading: true };
-		// It takes less time to wait for a connection that is about to be free than to open one.
-		if (this.#pools.idle.size === 0 && this.#endings.size > 0) await Promise.race(this.#endings);
-		return { session: this.#sessionOf(await this.#pools.connect()), isReading: false };
-	}
-
-	#rest(rested: Rested): void {
-		this.#resting.push(rested);
-		setImmediate(() => {
-			const at = this.#resting.indexOf(rested);
-			if (at === -1) return;
-			this.#resting.splice(at, 1);
-			const { client, pipeline } = rested.session;
-			const ending = isFailing(pipeline.ask('ROLLBACK')).then((isBroken) => {
-				rested.stopWatching();
-				client.release(isBroken);
-				this.#endings.delete(ending);
-			});
-			this.#endings.add(ending);
-		});
 	}
 
 	#sessionOf(client: PoolClient): OpenSession {
