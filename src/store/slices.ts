@@ -1,8 +1,10 @@
+import { setTimeout } from 'node:timers/promises';
 import type { AcceptCounts, ListAck } from '../api/campaigns.js';
 import type { Micros } from '../api/datetime.js';
 import type { Uuid } from '../api/records.js';
 import type { CampaignCanceled } from './campaigns.js';
 import type { Core } from './core/core.js';
+import type { SliceOfExpired } from './core/retention.js';
 import type { Command, Writes } from './operations.js';
 import type { Leased } from './queue.js';
 import type { Means } from './store.js';
@@ -169,4 +171,19 @@ export async function leaseInSlices(
 		const { leased, isCut } = await leaseSlice();
 		if (leased.length > 0 || !isCut) return leased;
 	}
+}
+
+/** Rests after each slice for as long as it took. A `drop` with `next` null ends its part. */
+export async function dropInSlices<Drop>(
+	parts: readonly { drop: Drop; slice: number }[],
+	now: Micros,
+	run: (drop: Drop, command: SliceOfExpired) => Promise<{ next: number | null }>,
+): Promise<void> {
+	const { onlyLinks } = await import('../content/links.js');
+	for (const { drop, slice } of parts)
+		for (let after: number | null = 0; after !== null; ) {
+			const began = performance.now();
+			after = (await run(drop, { now, limit: slice, after, onlyLinks })).next;
+			if (after !== null) await setTimeout(performance.now() - began);
+		}
 }

@@ -1,5 +1,6 @@
 import { systemClock } from '../api/datetime.js';
-import { type OpenOptions, openReader, openStore } from '../store/open.js';
+import { openReader, openStore } from '../store/open.js';
+import type { OpenOptions } from '../store/sqlite/store.js';
 import type { Store } from '../store/store.js';
 import { answerQuestions, type Methods } from './answering.js';
 

@@ -1,3 +1,4 @@
+import { on } from 'node:events';
 import type { Bundle, BundleRequest, LentBundle, RowBytes } from '../jobs/import-bundles.js';
 import { type Failure, parseFailure } from './channel.js';
 import { spawnThread } from './spawn.js';
@@ -10,54 +11,30 @@ export async function* readInThread(
 	signal: AbortSignal,
 ): AsyncGenerator<LentBundle, void, undefined> {
 	signal.throwIfAborted();
-	const inbox: TableMessage[] = [];
-	let died: Error | null = null;
-	let wake = () => {};
 	const worker = spawnThread('table', { workerData: order, resourceLimits });
-	worker
-		.on('message', (message: TableMessage) => {
-			inbox.push(message);
-			wake();
-		})
-		.on('error', (error) => {
-			died = new Error(`reading the table failed: ${error.message}`, { cause: error });
-			wake();
-		})
-		// Report a lost bundle, because its rows are not counted yet.
-		.on('messageerror', (error) => {
-			inbox.length = 0;
-			died = new Error(`a part of the table was lost: ${error.message}`, { cause: error });
-			wake();
-		})
-		.on('exit', () => {
-			died ??= new Error('the thread that reads the table has ended');
-			wake();
-		});
+	// No later bundle follows a lost one, because its rows are not counted yet.
+	worker.on('messageerror', (error) => worker.emit('error', error));
+	// An error after the loop, which no longer listens, would end the process.
+	worker.on('error', () => undefined);
 	const reply = (message: TableReply, handedOver: ArrayBuffer[] = []) =>
 		worker.postMessage(message, handedOver);
-	const onAbort = () => wake();
-	signal.addEventListener('abort', onAbort);
 	try {
-		for (;;) {
+		for await (const [message] of on(worker, 'message', { signal, close: ['exit'] })) {
 			signal.throwIfAborted();
-			const message = inbox.shift();
-			if (message === undefined) {
-				if (died !== null) throw died;
-				await new Promise<void>((resolve) => {
-					wake = resolve;
-				});
-				continue;
-			}
-			if (message.kind === 'end') return;
-			if (message.kind === 'failed') throw parseFailure(message.failure);
+			const answer: TableMessage = message;
+			if (answer.kind === 'end') return;
+			if (answer.kind === 'failed') throw parseFailure(answer.failure);
 			reply('taken');
-			const { bundle } = message;
+			const { bundle } = answer;
 			yield { ...bundle, giveBack: () => reply(bundle.rows, buffersOf(bundle.rows)) };
 		}
+	} catch (error) {
+		signal.throwIfAborted();
+		throw error;
 	} finally {
-		signal.removeEventListener('abort', onAbort);
 		await worker.terminate();
 	}
+	throw new Error('the thread that reads the table has ended');
 }
 
 export interface TableOrder {

@@ -3,8 +3,9 @@
  * a lock, a disk or a scan.
  */
 import { StoreError } from '../api/errors.js';
-import { databaseFile, isPrivate, type OpenOptions } from '../store/open.js';
+import { databaseFile, isPrivate } from '../store/open.js';
 import { driverOf, type Parts } from '../store/operations.js';
+import type { OpenOptions } from '../store/sqlite/store.js';
 import type { Store } from '../store/store.js';
 import { Channel } from './channel.js';
 import { spawnThread } from './spawn.js';

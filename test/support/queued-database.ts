@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../src/api/datetime.js';
 import { contentSha256 } from '../../src/content/hash.js';
-import { type OpenOptions, openStore } from '../../src/store/open.js';
+import { openStore } from '../../src/store/open.js';
 import { openPostgresStore } from '../../src/store/postgres/store.js';
+import type { OpenOptions } from '../../src/store/sqlite/store.js';
 import type { Store } from '../../src/store/store.js';
 import { isPostgres } from '../../src/store/url.js';
 

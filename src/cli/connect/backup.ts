@@ -6,21 +6,18 @@ import { codeOf, StoreError } from '../../api/errors.js';
 import { DatabaseMissing } from '../../store/errors.js';
 import { newerSchema } from '../../store/migrations.js';
 import { DatabaseMarked } from '../../store/moving.js';
+import { backUpStore, databaseFile, inspectStore, openStore } from '../../store/open.js';
 import {
 	assertAlone,
 	type BackedUp,
-	backUpStore,
 	closeLog,
-	databaseFile,
 	forgetProcesses,
-	inspectStore,
 	isInUse,
-	makeFolder,
 	type OutOfUse,
-	openStore,
 	removeSecondNames,
 	takeOutOfUse,
-} from '../../store/open.js';
+} from '../../store/sqlite/backup.js';
+import { makeFolder } from '../../store/sqlite/connection.js';
 import { TableError } from '../../tables/finding.js';
 import { createOutputFile, type WhenThere } from '../../tables/output-file.js';
 import type { OtherProcess } from '../frame/connection.js';

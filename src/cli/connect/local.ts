@@ -16,8 +16,9 @@ import {
 	writeSettings,
 } from '../../engine/settings.js';
 import { DatabaseMissing } from '../../store/errors.js';
-import { mostLockTimeoutMs, type OpenOptions, openStore } from '../../store/open.js';
+import { openStore } from '../../store/open.js';
 import type { PostgresOptions } from '../../store/postgres/store.js';
+import { mostLockTimeoutMs, type OpenOptions } from '../../store/sqlite/store.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile, isPostgres, shownDatabase, urlsOf } from '../../store/url.js';
 import { findPaths } from '../config/config.js';

@@ -2,7 +2,6 @@
  * Measures the clock and sends heartbeats; the leading process also deletes expired data. Each heartbeat renews the
  * leader's term; once it has ended, another process leads. A session lock could not hold the lead through a pooler.
  */
-import { setTimeout } from 'node:timers/promises';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import {
 	beat,
@@ -15,8 +14,9 @@ import {
 	proveTime,
 	reclaimLeases,
 } from '../core/processes.js';
-import { expiries, type SliceOfExpired, whileFull } from '../core/retention.js';
+import { expiries, whileFull } from '../core/retention.js';
 import type { Sql } from '../core/sql.js';
+import { dropInSlices } from '../slices.js';
 import type { Database } from './connection.js';
 import { dropReceipts } from './receipts.js';
 
@@ -101,16 +101,10 @@ export class Upkeep {
 
 	async #dropExpired(): Promise<void> {
 		const now = await this.#database.read(({ sql }) => provenTime(sql, this.#clock.now()));
-		const { onlyLinks } = await import('../../content/links.js');
-		for (const { drop, slice } of dropped) {
-			let after: number | null = 0;
-			while (after !== null && this.#clock.now() < this.#leadsUntil) {
-				const command: SliceOfExpired = { now, limit: slice, after, onlyLinks };
-				const began = performance.now();
-				after = (await this.#database.write(({ sql }) => drop(sql, command))).next;
-				if (after !== null) await setTimeout(performance.now() - began);
-			}
-		}
+		await dropInSlices(dropped, now, async (drop, command) => {
+			if (this.#clock.now() >= this.#leadsUntil) return { next: null };
+			return await this.#database.write(({ sql }) => drop(sql, command));
+		});
 	}
 }
 

@@ -86,11 +86,7 @@ const upkeepEveryMs = 1_000;
 
 const longestGatheringMs = 2;
 
-export function openSqliteStore(path: string, options: OpenOptions): Store {
-	return new SqliteStore(path, options);
-}
-
-class SqliteStore implements Store {
+export class SqliteStore implements Store {
 	readonly reads: Reads;
 	readonly writes: Writes;
 	readonly queue: Queue;
@@ -301,7 +297,7 @@ const readerTimeoutMs = 1_000;
 export function openSqliteReader(path: string, keys: readonly WrappingKey[] = []): Reader {
 	const db = openConnection({ path, mode: 'existing', role: 'reader', busyTimeoutMs: readerTimeoutMs });
 	return {
-		reads: createReads({ db, path, core: createCore(createSql(db, keys)), inSnapshot: turnSnapshots(db) }),
+		reads: createReads({ db, path, core: createCore(createSql(db, keys)) }),
 		close: async () => void db.close(),
 	};
 }
@@ -310,15 +306,17 @@ interface ReadingConnection {
 	db: Database.Database;
 	path: string;
 	core: Core;
-	inSnapshot?: InSnapshot;
 }
-
-type InSnapshot = <R>(read: () => R) => R;
 
 /** Thousands of reads in a row would delay signals and progress. */
 const longestTurn: Micros = 50 * microsPerMs;
 
-export function createReads({ db, path, core, inSnapshot = snapshots(db) }: ReadingConnection): Reads {
+export function createReads({ db, path, core }: ReadingConnection): Reads {
+	const begin = db.prepare('BEGIN');
+	const commit = db.prepare('COMMIT');
+	const end = () => {
+		if (db.inTransaction) commit.run();
+	};
 	let turnBegan = 0;
 	return driverOf('reads', async (name, command) => {
 		if (monotonicMicros() - turnBegan > longestTurn) {
@@ -326,32 +324,16 @@ export function createReads({ db, path, core, inSnapshot = snapshots(db) }: Read
 			turnBegan = monotonicMicros();
 		}
 		try {
-			return inSnapshot(() => carryOut(core, name, command));
+			// All reads of a turn share a snapshot, because opening one costs more than a short read.
+			if (!db.inTransaction) {
+				begin.run();
+				process.nextTick(end);
+			}
+			return carryOut(core, name, command);
 		} catch (error) {
 			throw isBusy(error) || endsTransaction(error) ? translateFailure(error, path) : error;
 		}
 	});
-}
-
-function snapshots(db: Database.Database): InSnapshot {
-	const transact = db.transaction((read: () => unknown) => read());
-	return (read) => transact.deferred(read) as ReturnType<typeof read>;
-}
-
-/** All reads of a turn share a snapshot, because opening one costs more than a short read. */
-function turnSnapshots(db: Database.Database): InSnapshot {
-	const begin = db.prepare('BEGIN');
-	const commit = db.prepare('COMMIT');
-	const end = () => {
-		if (db.inTransaction) commit.run();
-	};
-	return (read) => {
-		if (!db.inTransaction) {
-			begin.run();
-			process.nextTick(end);
-		}
-		return read();
-	};
 }
 
 const smallestStep: Micros = microsPerSecond;

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import { type Clock, type Micros, microsPerDay, steadyOf } from '../../api/datetime.js';
-import type { SliceOfExpired } from '../core/retention.js';
+import { dropInSlices } from '../slices.js';
 import { sqliteCode } from './connection.js';
 import { expiries, provenTime } from './core.js';
 import type { Sql } from './sql.js';
@@ -84,15 +84,7 @@ function checkpoint(db: Database.Database, mode: 'NOOP' | 'PASSIVE' | 'TRUNCATE'
 }
 
 export async function dropExpired(sql: Sql, writer: Writer, now: Micros): Promise<void> {
-	const { onlyLinks } = await import('../../content/links.js');
-	for (const { drop, slice } of expiries) {
-		let after: number | null = 0;
-		while (after !== null) {
-			const command: SliceOfExpired = { now, limit: slice, after, onlyLinks };
-			after = await writer.write(() => drop(sql, command).next);
-			if (after !== null) await setTimeout(writer.heldMs());
-		}
-	}
+	await dropInSlices(expiries, now, (drop, command) => writer.write(() => drop(sql, command)));
 }
 
 const keptFreePages = 2_000;
