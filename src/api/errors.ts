@@ -1,25 +1,35 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-export type ApiErrorCode =
-	| 'invalid' // 400 with field errors
-	| 'parse_error' // 400, the body is not JSON
-	| 'not_authenticated' // 401
-	| 'permission_denied' // 403
-	| 'not_found' // 404
-	| 'method_not_allowed' // 405
-	| 'conflict' // 409
-	| 'too_large' // 413
-	| 'unsupported_media_type' // 415
-	| 'unprocessable' // 422, an idempotency key used for another body
-	| 'throttled' // 429
-	| 'server_error' // 5xx
-	| 'unavailable' // 503, the database is locked too long
-	| 'storage_full' // 507
-	| 'storage_failed' // 500, the disk or the database failed
-	| 'not_overwritten' // 500, done, but the deleted data is still on the disk
-	| 'network' // no answer: refused, cut, TLS, proxy, timeout
-	| 'bad_answer'; // an answer that breaks the contract
+/** The HTTP status of each code. The first code with a status is that of an answer without a code. */
+export const errorStatuses = {
+	/** Has errors of fields. */
+	invalid: 400,
+	parse_error: 400,
+	not_authenticated: 401,
+	permission_denied: 403,
+	not_found: 404,
+	method_not_allowed: 405,
+	conflict: 409,
+	too_large: 413,
+	unsupported_media_type: 415,
+	/** An idempotency key was used for another body. */
+	unprocessable: 422,
+	throttled: 429,
+	server_error: 500,
+	/** The database is locked too long. */
+	unavailable: 503,
+	storage_full: 507,
+	storage_failed: 500,
+	/** The request was done, but the deleted data is still on the disk. */
+	not_overwritten: 500,
+	/** No answer: refused, cut, TLS, proxy, timeout. */
+	network: 502,
+	/** An answer that breaks the contract. */
+	bad_answer: 502,
+} as const;
+
+export type ApiErrorCode = keyof typeof errorStatuses;
 
 export interface FieldError {
 	code: string;
@@ -80,11 +90,6 @@ interface ApiErrorOptions {
 	cause?: unknown;
 }
 
-interface ErrorChange extends ApiErrorOptions {
-	code?: ApiErrorCode;
-	message?: string;
-}
-
 export interface Scopes {
 	accepted: readonly (readonly string[])[];
 	held: readonly string[];
@@ -98,6 +103,7 @@ export class ApiError extends Error {
 	readonly retryAfterMs: number | null;
 	readonly unanswered: boolean;
 	readonly scopes: Scopes | null;
+	readonly #options: ApiErrorOptions;
 
 	constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
 		super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -107,19 +113,15 @@ export class ApiError extends Error {
 		this.retryAfterMs = options.retryAfterMs ?? null;
 		this.unanswered = options.unanswered ?? false;
 		this.scopes = options.scopes ?? null;
+		this.#options = options;
 	}
 
-	with({ code = this.code, message = this.message, ...changed }: ErrorChange): ApiError {
-		const { fields, http, retryAfterMs, unanswered, scopes, cause } = this;
-		const own = {
-			...(fields !== null && { fields }),
-			...(http !== null && { http }),
-			...(retryAfterMs !== null && { retryAfterMs }),
-			...(scopes !== null && { scopes }),
-			...(cause !== undefined && { cause }),
-			unanswered,
-		};
-		return new ApiError(code, message, { ...own, ...changed });
+	with({
+		code = this.code,
+		message = this.message,
+		...changed
+	}: ApiErrorOptions & { code?: ApiErrorCode; message?: string }): ApiError {
+		return new ApiError(code, message, { ...this.#options, ...changed });
 	}
 }
 

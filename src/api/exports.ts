@@ -15,24 +15,12 @@ export interface Exports {
 	slice(listId: number, request: ExportRequest, call?: Call): Promise<SubscriberSlice>;
 }
 
-export const tupleKeys = {
-	imported: ['email', 'name', 'is_active', 'disable_reason', 'meta'],
-	all: [
-		'id',
-		'list_id',
-		'email',
-		'name',
-		'is_active',
-		'disable_reason',
-		'is_email_verified',
-		'meta',
-		'source',
-		'opt_in_signed',
-		'date_created',
-	],
-} as const satisfies Readonly<Record<string, readonly (keyof Subscriber)[]>>;
+export type TupleKeys = 'imported' | 'all';
 
-export type TupleKeys = keyof typeof tupleKeys;
+export const tupleKeys: Readonly<Record<TupleKeys, readonly (keyof Subscriber)[]>> = {
+	imported: ['email', 'name', 'is_active', 'disable_reason', 'meta'],
+	all: Object.keys(Subscriber.keys) as (keyof Subscriber)[],
+};
 
 export const tupleKeyNames: readonly TupleKeys[] = ['imported', 'all'];
 

@@ -1,5 +1,12 @@
 /** Names of headers, statuses of errors, and types of requests and responses. */
-import { type ApiError, type ApiErrorCode, errorBody, listFieldErrors, type Scopes } from '../api/errors.js';
+import {
+	type ApiError,
+	type ApiErrorCode,
+	errorBody,
+	errorStatuses,
+	listFieldErrors,
+	type Scopes,
+} from '../api/errors.js';
 import { scopes } from '../api/operations.js';
 
 export const headerNames = {
@@ -17,40 +24,15 @@ export const headerNames = {
 	tokenScopes: 'X-Token-Scopes',
 } as const;
 
-const statuses: Readonly<Record<ApiErrorCode, number>> = {
-	invalid: 400,
-	parse_error: 400,
-	not_authenticated: 401,
-	permission_denied: 403,
-	not_found: 404,
-	method_not_allowed: 405,
-	conflict: 409,
-	too_large: 413,
-	unsupported_media_type: 415,
-	unprocessable: 422,
-	throttled: 429,
-	server_error: 500,
-	unavailable: 503,
-	storage_full: 507,
-	storage_failed: 500,
-	not_overwritten: 500,
-	network: 502,
-	bad_answer: 502,
-};
-
-export function statusOf(code: ApiErrorCode): number {
-	return statuses[code];
-}
-
 export function codeOf(status: number): ApiErrorCode {
 	if (status === 410) return 'not_found';
 	if (status === 414 || status === 431) return 'too_large';
 	// Gateways send 502, and mailctl's server does not.
-	const own = status === 502 ? undefined : codes.find((code) => statuses[code] === status);
+	const own = status === 502 ? undefined : codes.find((code) => errorStatuses[code] === status);
 	return own ?? (status >= 500 ? 'server_error' : 'invalid');
 }
 
-const codes = Object.keys(statuses) as ApiErrorCode[];
+const codes = Object.keys(errorStatuses) as ApiErrorCode[];
 
 /** Returns the body that DRF would send (api-decisions 1–7). */
 export function bodyOf(error: ApiError): Record<string, unknown> {

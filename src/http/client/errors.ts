@@ -1,6 +1,7 @@
 import {
 	ApiError,
 	type ApiErrorCode,
+	errorStatuses,
 	type FieldError,
 	type FieldErrors,
 	listFieldErrors,
@@ -11,7 +12,7 @@ import {
 import { isRecord, readJson } from '../../api/json.js';
 import { quote } from '../../api/quote.js';
 import { codeOfText } from '../../api/refusals.js';
-import { codeOf, headerNames, refusedFor, scopesIn, statusOf } from '../wire.js';
+import { codeOf, headerNames, refusedFor, scopesIn } from '../wire.js';
 import type { Answer } from './transport.js';
 
 export interface Requested {
@@ -55,7 +56,7 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 
 function apiCode(status: number, named: string): ApiErrorCode {
 	const code = (['parse_error', 'storage_failed', 'not_overwritten'] as const).find((one) => one === named);
-	return code !== undefined && status === statusOf(code) ? code : codeOf(status);
+	return code !== undefined && status === errorStatuses[code] ? code : codeOf(status);
 }
 
 function textOf(body: unknown): string | null {

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
-import { ApiError, apiErrorOf, codeOf, StoreError } from '../../api/errors.js';
+import { ApiError, apiErrorOf, codeOf, errorStatuses, StoreError } from '../../api/errors.js';
 import { Encoded } from '../../api/exports.js';
 import type { HttpResponse } from '../wire.js';
-import { bodyOf, errorCodeOf, headerNames, scopeHeaders, statusOf } from '../wire.js';
+import { bodyOf, errorCodeOf, headerNames, scopeHeaders } from '../wire.js';
 import type { SocketExchange } from './connection.js';
 import type { Limits } from './limits.js';
 
@@ -48,7 +48,7 @@ export function errorResponse(error: ApiError, headers: Headers = {}): HttpRespo
 	const { code } = error;
 	const wait = code === 'throttled' || code === 'unavailable' ? retryAfter(error) : {};
 	const challenge = code === 'not_authenticated' ? { 'WWW-Authenticate': headerNames.token } : {};
-	return json(statusOf(code), bodyOf(error), {
+	return json(errorStatuses[code], bodyOf(error), {
 		[headerNames.errorCode]: errorCodeOf(error).replace(/[^\x21-\x7e]/g, '_'),
 		...wait,
 		...challenge,
