@@ -27,12 +27,13 @@ import {
 } from './authenticate.js';
 import { readFile, readJson } from './body.js';
 import type { Exchange, Handler } from './exchange.js';
-import type { Query } from './match.js';
 import {
 	type ApiPath,
+	type Match,
 	matchRequest,
 	operationName,
 	type PathIds,
+	type Query,
 	readIds,
 	type ServicePath,
 } from './match.js';
@@ -53,71 +54,154 @@ export interface HandlerOptions extends ExtendedApi {
 	clock?: Clock;
 }
 
-/** An unexpected error gives a 500 without details, and a line in the log. */
 export function createHandler(options: HandlerOptions): Handler {
-	const settled: Settled = { ...options, metrics: options.metrics ?? createMetrics() };
-	return async (exchange) => {
-		const match = matchRequest(exchange);
-		exchange.match = match;
-		exchange.shownPath = match.shownPath;
-		const finish = settled.metrics.begin();
-		const response = await answer(settled, exchange).catch((error: unknown) =>
-			answerError(settled, exchange, error),
-		);
-		finish(operationName(match), response.status);
-		return exchange.method === 'HEAD' ? headOf(response) : response;
-	};
-}
-
-interface Settled extends HandlerOptions {
-	metrics: Metrics;
-	/** Cached, because composing `/openapi.json` costs milliseconds of CPU time. */
-	document?: Promise<HttpResponse>;
-}
-
-/** Follows DRF's order: authentication, permission, throttling, the list in the path, the method. */
-async function answer(options: Settled, exchange: Exchange): Promise<HttpResponse> {
-	const { method, match } = exchange;
-	const path = match?.path ?? null;
-	if (match === null || path === null) throw notFound();
-	if (path.kind === 'service') return answerService(options, exchange, path);
-	const principal = await authenticated(options.authenticate, exchange.headers);
-	exchange.principal = principal;
-	const { operation, query } = match;
-	if (operation !== null) assertAllowed(principal, scopesOf(operations[operation]));
-	assertNotTooOften(options.throttle, principal);
-	const allow = { Allow: path.allow };
-	if (method === 'OPTIONS') return empty(204, allow);
-	if (operation === null) {
-		await assertList(options, path);
-		throw methodNotAllowed(method);
-	}
-	if (path.ids === null) throw notFound();
-	return answerOperation(options, exchange, { operation, query, principal, ids: path.ids, allow });
+	const handler = new ApiHandler(options);
+	return (exchange) => handler.handle(exchange);
 }
 
 interface Performed {
 	operation: OperationName;
 	query: Query;
-	principal: Principal;
 	ids: PathIds;
-	allow: Headers;
+	principal: Principal;
 }
 
-async function answerOperation(
-	api: ExtendedApi,
-	request: HttpRequest,
-	performed: Performed,
-): Promise<HttpResponse> {
-	const { operation: name, query, ids, allow } = performed;
-	const operation: Operation = operations[name];
-	const body =
-		operation.body === undefined ? {} : await readBody(api, request, performed, bodies[operation.body].size);
-	const headers: Headers = { ...allow };
-	const call = new ServedCall(request, performed, headers);
-	const value = await perform(name, api, { ids: ids.ids, uuids: ids.uuids, query, body, call });
-	return operation.success === 204 ? empty(204, headers) : json(operation.success, value, headers);
+/** The usual status for a client that closed the connection; only for metrics and logs. */
+const clientLeft = 499;
+
+class ApiHandler {
+	readonly #options: HandlerOptions;
+	readonly #metrics: Metrics;
+	/** Cached, because composing `/openapi.json` costs milliseconds of CPU time. */
+	#document: Promise<HttpResponse> | null = null;
+
+	constructor(options: HandlerOptions) {
+		this.#options = options;
+		this.#metrics = options.metrics ?? createMetrics();
+	}
+
+	async handle(exchange: Exchange): Promise<HttpResponse> {
+		const match = matchRequest(exchange);
+		exchange.match = match;
+		exchange.shownPath = match.shownPath;
+		const finish = this.#metrics.begin();
+		const response = await this.#answer(exchange, match).catch((error: unknown) =>
+			this.#answerError(exchange, match, error),
+		);
+		finish(operationName(match), response.status);
+		return exchange.method === 'HEAD' ? headOf(response) : response;
+	}
+
+	/** Follows DRF's order: authentication, permission, throttling, the list in the path, the method. */
+	async #answer(exchange: Exchange, { path, operation, query }: Match): Promise<HttpResponse> {
+		const { authenticate, throttle } = this.#options;
+		if (path === null) throw notFound();
+		if (path.kind === 'service') return this.#answerService(exchange, path);
+		const principal = await authenticated(authenticate, exchange.headers);
+		exchange.principal = principal;
+		if (operation !== null) assertAllowed(principal, scopesOf(operations[operation]));
+		assertNotTooOften(throttle, principal);
+		if (exchange.method === 'OPTIONS') return empty(204, { Allow: path.allow });
+		if (operation === null) {
+			await this.#assertList(path);
+			throw methodNotAllowed(exchange.method);
+		}
+		const { ids } = path;
+		if (ids === null) throw notFound();
+		const performed = { operation, query, ids, principal };
+		const { success, body: kind }: Operation = operations[operation];
+		const body = kind === undefined ? {} : await this.#readBody(exchange, performed, bodies[kind].size);
+		const headers: Headers = { Allow: path.allow };
+		const call = new ServedCall(exchange, performed, headers);
+		const value = await perform(operation, this.#options, { ids, query, body, call });
+		return success === 204 ? empty(204, headers) : json(success, value, headers);
+	}
+
+	/** DRF finds the object before it reads the body: an unknown object gives 404 whatever the body is. */
+	async #readBody(
+		request: HttpRequest,
+		{ operation, query, ids }: Performed,
+		size: BodySize,
+	): Promise<unknown> {
+		try {
+			return await (size === 'file' ? readFile(request) : readJson(request, size));
+		} catch (error) {
+			const found = foundFirst(operation);
+			if (found !== null) await perform(found, this.#options, { ids, query, body: {}, call: {} });
+			throw error;
+		}
+	}
+
+	async #assertList({ template, values }: ApiPath): Promise<void> {
+		if (!template.startsWith('/sub/lists/{list_id}/subscribers/')) return;
+		const id = readIds({ list_id: values['list_id'] ?? '' })?.['list_id'];
+		if (id === undefined) throw notFound();
+		await this.#options.api.lists.get(Number(id));
+	}
+
+	/** An unexpected error gives a 500 without details, and a line in the log. */
+	#answerError(exchange: Exchange, { path }: Match, error: unknown): HttpResponse {
+		const { failed, log, clock = systemClock } = this.#options;
+		if (exchange.signal?.aborted === true) {
+			exchange.error = 'client_left';
+			return empty(clientLeft);
+		}
+		if (!(error instanceof ApiError)) failed?.(error);
+		const known = asApiError(error);
+		if (known === null || isStorageFailure(known)) {
+			const { id, method, shownPath } = exchange;
+			const place = { time: `${formatDateTime(clock.now())}Z`, level: 'error', id, method, path: shownPath };
+			log?.({ ...place, ...detailsOf(error) });
+		}
+		const answered = known ?? new ApiError('server_error', 'A server error occurred.');
+		exchange.error = answered.code;
+		return errorResponse(answered, path === null ? {} : { Allow: path.allow });
+	}
+
+	async #answerService(exchange: Exchange, { name, allow }: ServicePath): Promise<HttpResponse> {
+		const { version, extensions } = this.#options;
+		const { method } = exchange;
+		if (name === metricsPath) await this.#authorizeMetrics(exchange);
+		if (method === 'OPTIONS') return empty(204, { Allow: allow });
+		if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method);
+		switch (name) {
+			case openPaths.root:
+				return json(200, { service: 'mailctl', version, extensions });
+			case openPaths.health:
+				return json(200, { status: 'ok' });
+			case openPaths.ready:
+				return this.#readiness();
+			case openPaths.openapi:
+				this.#document ??= composeDocument(version);
+				return document(await this.#document, exchange.headers['if-none-match']);
+			case metricsPath: {
+				const { headers } = json(200, '', { 'Content-Type': metricsType });
+				return { status: 200, headers, body: this.#metrics.render(await this.#options.gauges?.()) };
+			}
+		}
+	}
+
+	async #authorizeMetrics(exchange: Exchange): Promise<void> {
+		const { authenticate } = this.#options;
+		const bearer = bearerOf(exchange.headers);
+		const principal = await (bearer === undefined
+			? authenticated(authenticate, exchange.headers)
+			: identified(authenticate, bearer));
+		exchange.principal = principal;
+		assertAllowed(principal, [['read']]);
+	}
+
+	async #readiness(): Promise<HttpResponse> {
+		const reason = await Promise.resolve(this.#options.ready?.() ?? null).catch(
+			(error: unknown) => asApiError(error)?.message ?? 'The database does not answer.',
+		);
+		return reason === null
+			? json(200, { status: 'ok' })
+			: json(503, { status: 'unavailable', detail: reason }, { 'Retry-After': '1' });
+	}
 }
+
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 class ServedCall implements Call {
 	readonly client: string;
@@ -156,22 +240,6 @@ function idempotencyKey(headers: HttpRequest['headers']): string | undefined {
 	throw invalid({ [headerNames.idempotencyKey]: [{ code: 'invalid', message }] });
 }
 
-/** DRF finds the object before it reads the body: an unknown object gives 404 whatever the body is. */
-async function readBody(
-	api: ExtendedApi,
-	request: HttpRequest,
-	{ operation, query, ids }: Performed,
-	size: BodySize,
-): Promise<unknown> {
-	try {
-		return await (size === 'file' ? readFile(request) : readJson(request, size));
-	} catch (error) {
-		const found = foundFirst(operation);
-		if (found !== null) await perform(found, api, { ...ids, query, body: {}, call: {} });
-		throw error;
-	}
-}
-
 function foundFirst(operation: OperationName): OperationName | null {
 	if (operation === 'ext.subscribers.merge') return 'subscribers.get';
 	if (operation === 'subscribers.create') return 'lists.get';
@@ -183,75 +251,18 @@ function isOperation(name: string): name is OperationName {
 	return Object.hasOwn(operations, name);
 }
 
-async function assertList({ api }: ExtendedApi, { template, values }: ApiPath): Promise<void> {
-	if (!template.startsWith('/sub/lists/{list_id}/subscribers/')) return;
-	const ids = readIds({ list_id: values['list_id'] ?? '' })?.ids;
-	if (ids?.['list_id'] === undefined) throw notFound();
-	await api.lists.get(ids['list_id']);
-}
-
 function methodNotAllowed(method: string): ApiError {
 	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
 }
 
-/** The usual status for a client that closed the connection; only for metrics and logs. */
-const clientLeft = 499;
-
-function answerError(options: HandlerOptions, exchange: Exchange, error: unknown): HttpResponse {
-	if (exchange.signal?.aborted === true) {
-		exchange.error = 'client_left';
-		return empty(clientLeft);
-	}
-	if (!(error instanceof ApiError)) options.failed?.(error);
-	const known = asApiError(error);
-	if (known === null || isStorageFailure(known)) logUnexpected(options, exchange, error);
-	const answered = known ?? new ApiError('server_error', 'A server error occurred.');
-	exchange.error = answered.code;
-	const path = exchange.match?.path ?? null;
-	return errorResponse(answered, path === null ? {} : { Allow: path.allow });
-}
-
-function logUnexpected(
-	{ log, clock = systemClock }: HandlerOptions,
-	{ id, method, shownPath: path }: Exchange,
-	error: unknown,
-): void {
-	const known =
-		error instanceof Error
-			? { error: error.message, ...causeOf(error), stack: error.stack }
-			: { error: String(error) };
-	log?.({ time: `${formatDateTime(clock.now())}Z`, level: 'error', id, method, path, ...known });
+function detailsOf(error: unknown): object {
+	if (!(error instanceof Error)) return { error: String(error) };
+	return { error: error.message, ...causeOf(error), stack: error.stack };
 }
 
 function causeOf({ cause }: Error): { cause?: string } {
 	if (!(cause instanceof Error)) return {};
 	return { cause: 'code' in cause ? `${cause.message} (${String(cause.code)})` : cause.message };
-}
-
-async function answerService(
-	options: Settled,
-	exchange: Exchange,
-	{ name, allow }: ServicePath,
-): Promise<HttpResponse> {
-	const { method } = exchange;
-	if (name === metricsPath) await authorizeMetrics(options, exchange);
-	if (method === 'OPTIONS') return empty(204, { Allow: allow });
-	if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method);
-	switch (name) {
-		case openPaths.root: {
-			const { version, extensions } = options;
-			return json(200, { service: 'mailctl', version, extensions });
-		}
-		case openPaths.health:
-			return json(200, { status: 'ok' });
-		case openPaths.ready:
-			return readiness(options);
-		case openPaths.openapi:
-			options.document ??= composeDocument(options.version);
-			return document(await options.document, exchange.headers['if-none-match']);
-		case metricsPath:
-			return figures(options);
-	}
 }
 
 async function composeDocument(version: string): Promise<HttpResponse> {
@@ -268,28 +279,3 @@ function document(response: HttpResponse, known: string | undefined): HttpRespon
 	const isKnown = known?.split(',').some((tag) => ['*', ETag].includes(tag.trim().replace(/^W\//, '')));
 	return isKnown === true ? { status: 304, headers: { ...headers, ETag }, body: null } : response;
 }
-
-async function authorizeMetrics({ authenticate }: Settled, exchange: Exchange): Promise<void> {
-	const bearer = bearerOf(exchange.headers);
-	const principal = await (bearer === undefined
-		? authenticated(authenticate, exchange.headers)
-		: identified(authenticate, bearer));
-	exchange.principal = principal;
-	assertAllowed(principal, [['read']]);
-}
-
-async function readiness({ ready }: Settled): Promise<HttpResponse> {
-	const reason = await Promise.resolve(ready?.() ?? null).catch(
-		(error: unknown) => asApiError(error)?.message ?? 'The database does not answer.',
-	);
-	return reason === null
-		? json(200, { status: 'ok' })
-		: json(503, { status: 'unavailable', detail: reason }, { 'Retry-After': '1' });
-}
-
-async function figures({ metrics, gauges }: Settled): Promise<HttpResponse> {
-	const body = metrics.render(await gauges?.());
-	return { ...json(200, ''), headers: { ...json(200, '').headers, 'Content-Type': metricsType }, body };
-}
-
-const metricsType = 'text/plain; version=0.0.4; charset=utf-8';

@@ -1,4 +1,3 @@
-import { isSha256 } from '../../api/attachments.js';
 import { invalid } from '../../api/errors.js';
 import {
 	type Method,
@@ -36,10 +35,7 @@ export interface ServicePath {
 
 type ServicePathName = (typeof openPaths)[keyof typeof openPaths] | typeof metricsPath;
 
-export interface PathIds {
-	ids: Record<string, number>;
-	uuids: Record<string, string>;
-}
+export type PathIds = Readonly<Record<string, number | string>>;
 
 /** A proxy may send the whole URL (RFC 9112 s.3.2.2). */
 export function originForm(target: string): string {
@@ -64,25 +60,18 @@ export function operationName({ path, operation }: Match): string {
 
 /** Parses integers like Python (` 01` is 1), and UUIDs in any case. */
 export function readIds(values: ApiPath['values']): PathIds | null {
-	const ids: Record<string, number> = {};
-	const uuids: Record<string, string> = {};
+	const ids: Record<string, number | string> = {};
 	for (const [name, text] of Object.entries(values)) {
-		if (name === 'uuid') {
-			if (!uuidPattern.test(text)) return null;
-			uuids[name] = text.toLowerCase();
-		} else if (name === 'sha256') {
-			if (!isSha256(text.toLowerCase())) return null;
-			uuids[name] = text.toLowerCase();
-		} else {
-			const id = parseInteger(text);
-			if (id === null || id < 0) return null;
-			ids[name] = id;
-		}
+		const known = name === 'uuid' ? uuidPattern : name === 'sha256' ? sha256Pattern : null;
+		const id = known === null ? parseInteger(text) : known.test(text) ? text.toLowerCase() : null;
+		if (id === null || (typeof id === 'number' && id < 0)) return null;
+		ids[name] = id;
 	}
-	return { ids, uuids };
+	return ids;
 }
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const sha256Pattern = /^[0-9a-f]{64}$/i;
 
 function findPath(path: string): ApiPath | ServicePath | null {
 	if (isServicePath(path)) return { kind: 'service', name: path, allow: readOnly };

@@ -13,11 +13,10 @@ import {
 } from '../../api/operations.js';
 import type { Page } from '../../api/records.js';
 import { notAChoice, texts } from '../../api/schema/texts.js';
-import type { Query } from './match.js';
+import type { PathIds, Query } from './match.js';
 
 interface OperationInput {
-	ids: Readonly<Record<string, number>>;
-	uuids: Readonly<Record<string, string>>;
+	ids: PathIds;
 	query: Query;
 	body: unknown;
 	call: Call;
@@ -103,7 +102,7 @@ function bound(owner: object, verb: string): Method {
 }
 
 function argumentsOf({ names, options, taken, parameters, body }: Plan, input: OperationInput): unknown[] {
-	const outside: Values = { ...input.ids, ...input.uuids };
+	const outside: Values = { ...input.ids };
 	if (parameters.length > 0) readQuery(parameters, input.query, outside);
 	const inside: Values = body?.check === undefined ? {} : checkBody(body, input.body);
 	for (const [key, option] of options) {
