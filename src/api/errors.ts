@@ -81,12 +81,12 @@ const unreachable: ReadonlyMap<string, string> = new Map([
 ]);
 
 interface ApiErrorOptions {
-	fields?: FieldErrors;
-	http?: { status: number; method: string; path: string };
-	retryAfterMs?: number;
+	fields?: FieldErrors | null;
+	http?: { status: number; method: string; path: string } | null;
+	retryAfterMs?: number | null;
 	/** The request was sent but got no complete answer, so the service may have processed it. */
 	unanswered?: boolean;
-	scopes?: Scopes;
+	scopes?: Scopes | null;
 	cause?: unknown;
 }
 
@@ -103,7 +103,6 @@ export class ApiError extends Error {
 	readonly retryAfterMs: number | null;
 	readonly unanswered: boolean;
 	readonly scopes: Scopes | null;
-	readonly #options: ApiErrorOptions;
 
 	constructor(code: ApiErrorCode, message: string, options: ApiErrorOptions = {}) {
 		super(message, 'cause' in options ? { cause: options.cause } : undefined);
@@ -113,7 +112,6 @@ export class ApiError extends Error {
 		this.retryAfterMs = options.retryAfterMs ?? null;
 		this.unanswered = options.unanswered ?? false;
 		this.scopes = options.scopes ?? null;
-		this.#options = options;
 	}
 
 	with({
@@ -121,7 +119,9 @@ export class ApiError extends Error {
 		message = this.message,
 		...changed
 	}: ApiErrorOptions & { code?: ApiErrorCode; message?: string }): ApiError {
-		return new ApiError(code, message, { ...this.#options, ...changed });
+		const { fields, http, retryAfterMs, unanswered, scopes, cause } = this;
+		const own = { fields, http, retryAfterMs, unanswered, scopes, ...(cause !== undefined && { cause }) };
+		return new ApiError(code, message, { ...own, ...changed });
 	}
 }
 

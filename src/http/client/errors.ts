@@ -24,7 +24,7 @@ export interface Requested {
 export function errorOf(answer: Answer, requested: Requested, retryAfterMs: number | null): ApiError {
 	const { status, headers } = answer;
 	const { method, path, secrets } = requested;
-	const more = { http: { status, method, path }, ...(retryAfterMs !== null && { retryAfterMs }) };
+	const more = { http: { status, method, path }, retryAfterMs };
 	if (status < 400) {
 		const where = headers['location'] === undefined ? '' : ` to ${quote(headers['location'], secrets)}`;
 		const text = `The service answered ${status} with a redirect${where}. Redirects are not followed: check the base URL.`;
