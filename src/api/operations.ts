@@ -337,10 +337,7 @@ export const operations = {
 	}),
 
 	'ext.imports.open': post('/ext/imports/', 'admin', Session, { body: 'ImportSpec', args: ['key', 'input'] }),
-	'ext.imports.put': put(`${importSession}batches/{first}/`, 'admin', ImportAck, {
-		body: 'ImportBatch',
-		args: ['uuid', 'input'],
-	}),
+	'ext.imports.put': put(`${importSession}batches/{first}/`, 'admin', ImportAck, { body: 'ImportBatch' }),
 	'ext.imports.finish': post(`${importSession}finish/`, 'admin', ImportCounts),
 
 	'ext.campaigns.open': post(campaigns, 'send', CampaignSession, {
@@ -353,13 +350,9 @@ export const operations = {
 		args: ['key', 'body'],
 		options: { unless: 'unless' },
 	}),
-	'ext.campaigns.put': put(`${campaign}batches/{first}/`, 'send', AcceptAck, {
-		body: 'RecipientBatch',
-		args: ['uuid', 'input'],
-	}),
+	'ext.campaigns.put': put(`${campaign}batches/{first}/`, 'send', AcceptAck, { body: 'RecipientBatch' }),
 	'ext.campaigns.putRequests': put(`${campaign}requests/{first}/`, 'send', AcceptAck, {
 		body: 'RequestBatch',
-		args: ['uuid', 'input'],
 	}),
 	'ext.campaigns.complete': silent('POST', `${campaign}complete/`, 'send', { body: 'CompleteBody' }),
 	/** With `for_ms`, the answer comes after that many milliseconds, with `is_partial` if the list continues. */
@@ -477,7 +470,9 @@ export function placeholdersOf(path: string): string[] {
 
 export function argumentNames({ args, path, body, query }: Operation): readonly string[] {
 	const hasInput = body !== undefined || query !== undefined;
-	return args ?? [...placeholdersOf(path), ...(hasInput ? ['input'] : [])];
+	// The first row of a batch is a part of the input.
+	const places = placeholdersOf(path).filter((name) => name !== 'first');
+	return args ?? [...places, ...(hasInput ? ['input'] : [])];
 }
 
 export const openPaths = {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Accepted, Call } from '../../api/api.js';
 import { type BodySize, bodies } from '../../api/bodies.js';
-import { type Clock, formatDateTime, systemClock } from '../../api/datetime.js';
+import { type Clock, systemClock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { idempotencyKeyRule } from '../../api/messages.js';
 import {
@@ -39,7 +39,7 @@ import {
 } from './match.js';
 import { type ExtendedApi, perform } from './operations.js';
 import { asApiError, empty, errorResponse, type Headers, headOf, isStorageFailure, json } from './respond.js';
-import { createMetrics, type Gauges, type Metrics } from './telemetry.js';
+import { createMetrics, createRequestLog, type Gauges, type Metrics, type RequestLog } from './telemetry.js';
 
 export interface HandlerOptions extends ExtendedApi {
 	version: string;
@@ -72,12 +72,15 @@ const clientLeft = 499;
 class ApiHandler {
 	readonly #options: HandlerOptions;
 	readonly #metrics: Metrics;
+	readonly #log: RequestLog;
 	/** Cached, because composing `/openapi.json` costs milliseconds of CPU time. */
 	#document: Promise<HttpResponse> | null = null;
 
 	constructor(options: HandlerOptions) {
 		this.#options = options;
-		this.#metrics = options.metrics ?? createMetrics();
+		const { metrics = createMetrics(), clock = systemClock, log = () => undefined } = options;
+		this.#metrics = metrics;
+		this.#log = createRequestLog({ clock, log });
 	}
 
 	async handle(exchange: Exchange): Promise<HttpResponse> {
@@ -141,18 +144,14 @@ class ApiHandler {
 
 	/** An unexpected error gives a 500 without details, and a line in the log. */
 	#answerError(exchange: Exchange, { path }: Match, error: unknown): HttpResponse {
-		const { failed, log, clock = systemClock } = this.#options;
+		const { failed } = this.#options;
 		if (exchange.signal?.aborted === true) {
 			exchange.error = 'client_left';
 			return empty(clientLeft);
 		}
 		if (!(error instanceof ApiError)) failed?.(error);
 		const known = asApiError(error);
-		if (known === null || isStorageFailure(known)) {
-			const { id, method, shownPath } = exchange;
-			const place = { time: `${formatDateTime(clock.now())}Z`, level: 'error', id, method, path: shownPath };
-			log?.({ ...place, ...detailsOf(error) });
-		}
+		if (known === null || isStorageFailure(known)) this.#log.failed(exchange, error, exchange.shownPath);
 		const answered = known ?? new ApiError('server_error', 'A server error occurred.');
 		exchange.error = answered.code;
 		return errorResponse(answered, path === null ? {} : { Allow: path.allow });
@@ -253,16 +252,6 @@ function isOperation(name: string): name is OperationName {
 
 function methodNotAllowed(method: string): ApiError {
 	return new ApiError('method_not_allowed', `Method "${method}" not allowed.`);
-}
-
-function detailsOf(error: unknown): object {
-	if (!(error instanceof Error)) return { error: String(error) };
-	return { error: error.message, ...causeOf(error), stack: error.stack };
-}
-
-function causeOf({ cause }: Error): { cause?: string } {
-	if (!(cause instanceof Error)) return {};
-	return { cause: 'code' in cause ? `${cause.message} (${String(cause.code)})` : cause.message };
 }
 
 async function composeDocument(version: string): Promise<HttpResponse> {

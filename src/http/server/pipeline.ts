@@ -150,7 +150,7 @@ export class Pipeline {
 			return await pages({ ...publicRequest(exchange, page, exchange.ip), body });
 		} catch (error) {
 			const known = asApiError(error);
-			if (known === null || isStorageFailure(known)) log.failed(exchange, error, { path: maskToken(page) });
+			if (known === null || isStorageFailure(known)) log.failed(exchange, error, maskToken(page));
 			if (known !== null) return errorResponse(known);
 			return json(500, { detail: 'A server error occurred.' }, { 'X-Error-Code': 'server_error' });
 		}

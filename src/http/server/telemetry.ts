@@ -12,7 +12,7 @@ import type { Exchange } from './exchange.js';
 export interface RequestLog {
 	finished(exchange: SocketExchange): void;
 	refused(refused: Refused): void;
-	failed(exchange: Pick<Exchange, 'id' | 'method'>, error: unknown, more?: { path: string }): void;
+	failed(exchange: Pick<Exchange, 'id' | 'method'>, error: unknown, path?: string): void;
 }
 
 interface Refused {
@@ -41,11 +41,18 @@ export function createRequestLog({ clock, log }: { clock: Clock; log(line: objec
 			}),
 		refused: ({ ip, status, code, method = null, path = null }) =>
 			log({ time: time(), id: null, method, path, status, ms: 0, bytes: 0, token: null, ip, error: code }),
-		failed: ({ id, method }, error, more) => {
-			const { message, stack } = error instanceof Error ? error : new Error(String(error));
-			log({ time: time(), level: 'error', id, method, error: message, stack, ...more });
+		failed: ({ id, method }, error, path) => {
+			const { message, stack } = error instanceof Error ? error : { message: String(error) };
+			const cause = causeOf(error);
+			log({ time: time(), level: 'error', id, method, path, error: message, cause, stack });
 		},
 	};
+}
+
+function causeOf(error: unknown): string | undefined {
+	if (!(error instanceof Error && error.cause instanceof Error)) return undefined;
+	const { cause } = error;
+	return 'code' in cause ? `${cause.message} (${String(cause.code)})` : cause.message;
 }
 
 export type Gauges = Readonly<Record<string, number>>;
