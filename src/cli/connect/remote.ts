@@ -1,5 +1,5 @@
 import { createClient } from '../../http/client/client.js';
-import { isProxied, type ProxyQuestion } from '../../http/client/transport.js';
+import { type ProxyQuestion, proxyFor } from '../../http/client/transport.js';
 import type { ConnectDependencies, Connection, Target } from '../frame/connection.js';
 
 export function connectRemote(
@@ -45,5 +45,5 @@ function lazyComposer() {
 }
 
 export function goesThroughProxy(question: ProxyQuestion): boolean {
-	return isProxied(question);
+	return proxyFor(question) !== null;
 }

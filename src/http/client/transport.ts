@@ -35,7 +35,8 @@ export function createTransport(options: TransportOptions): Transport {
 	const { origin } = options.baseUrl;
 	const maxBytes = options.maxBytes ?? maxAnswerBytes;
 	const proxy = proxyFor(options);
-	const through = proxy === null ? '' : throughText(proxy);
+	const isNamed = proxy !== null && canParseUrl(proxy);
+	const through = isNamed ? ` through the proxy ${new URL(proxy).host}` : '';
 	let opened: Promise<Dispatcher> | null = null;
 	return {
 		exchange: async (outgoing) => {
@@ -55,27 +56,23 @@ export function createTransport(options: TransportOptions): Transport {
 	};
 }
 
-async function openDispatcher(options: TransportOptions, proxy: ProxyChoice | null): Promise<Dispatcher> {
+async function openDispatcher(options: TransportOptions, proxy: string | null): Promise<Dispatcher> {
 	const tls = await tlsOptions(options);
 	const shared = {
 		connections,
 		allowH2: false,
 		connect: { ...tls, timeout: Math.min(options.timeoutMs, maxConnectMs) },
 	};
-	if (proxy !== null) return openProxied(proxy, shared, tls);
-	const { openPool } = await import('./direct.js');
-	return openPool(options.baseUrl.origin, shared);
-}
-
-async function openProxied(proxy: ProxyChoice, shared: object, tls: object): Promise<Dispatcher> {
-	for (const url of [proxy.httpProxy, proxy.httpsProxy]) {
-		if (url === '' || isProxyUrl(url)) continue;
-		throw new TransportFailure('untrusted', 'the proxy is not a URL such as http://host:port', {
-			written: false,
-		});
+	if (proxy === null) {
+		const { openPool } = await import('./direct.js');
+		return openPool(options.baseUrl.origin, shared);
+	}
+	if (!canParseUrl(proxy) || !/^(https?|socks5?):/i.test(proxy)) {
+		const text = 'the proxy is not a URL such as http://host:port';
+		throw new TransportFailure('untrusted', text, { written: false });
 	}
 	const { openProxyAgent } = await import('./proxied.js');
-	return openProxyAgent({ ...shared, ...proxy, requestTls: tls, proxyTls: tls });
+	return openProxyAgent({ ...shared, uri: proxy, requestTls: tls, proxyTls: tls });
 }
 
 async function tlsOptions({ caCert, insecure }: TransportOptions) {
@@ -225,12 +222,6 @@ async function decompress(body: Buffer, encoding: string, limit: { maxBytes: num
 	});
 }
 
-interface ProxyChoice {
-	httpProxy: string;
-	httpsProxy: string;
-	noProxy: string;
-}
-
 export interface ProxyQuestion {
 	baseUrl: URL;
 	proxy: string | null;
@@ -238,22 +229,14 @@ export interface ProxyQuestion {
 }
 
 /** Null means without a proxy. `--proxy` overrides NO_PROXY; lower-case names override upper-case ones. */
-export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): ProxyChoice | null {
+export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): string | null {
 	if (isLoopback(baseUrl.hostname)) return null;
-	if (proxy !== null) return { httpProxy: withScheme(proxy), httpsProxy: withScheme(proxy), noProxy: '' };
 	const read = (name: string) => env[name.toLowerCase()] ?? env[name] ?? '';
-	const httpProxy = withScheme(read('HTTP_PROXY'));
-	const httpsProxy = withScheme(read('HTTPS_PROXY'));
-	if (httpProxy === '' && httpsProxy === '') return null;
-	return { httpProxy, httpsProxy, noProxy: read('NO_PROXY') };
-}
-
-/** Interprets NO_PROXY like EnvHttpProxyAgent. */
-export function isProxied(question: ProxyQuestion): boolean {
-	const choice = proxyFor(question);
-	const { baseUrl } = question;
-	if (choice === null || isExempt(baseUrl, choice.noProxy)) return false;
-	return choice.httpProxy !== '' || (baseUrl.protocol === 'https:' && choice.httpsProxy !== '');
+	if (proxy === null && isExempt(baseUrl, read('NO_PROXY'))) return null;
+	const ofTls = baseUrl.protocol === 'https:' ? read('HTTPS_PROXY') : '';
+	const url = proxy ?? (ofTls || read('HTTP_PROXY'));
+	if (url === '') return null;
+	return url.includes('://') ? url : `http://${url}`;
 }
 
 function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
@@ -264,20 +247,4 @@ function isExempt({ protocol, hostname, port }: URL, noProxy: string): boolean {
 		const host = named.replace(/^\*?\./, '').toLowerCase();
 		return host !== '' && at === own && (hostname === host || hostname.endsWith(`.${host}`));
 	});
-}
-
-function withScheme(proxy: string): string {
-	return proxy === '' || proxy.includes('://') ? proxy : `http://${proxy}`;
-}
-
-function isProxyUrl(text: string): boolean {
-	return canParseUrl(text) && /^(https?|socks5?):$/.test(new URL(text).protocol);
-}
-
-function throughText({ httpProxy, httpsProxy, noProxy }: ProxyChoice): string {
-	const url = httpsProxy === '' ? httpProxy : httpsProxy;
-	const isOne = noProxy === '' && (httpProxy === '' || httpsProxy === '' || httpProxy === httpsProxy);
-	return isOne && canParseUrl(url)
-		? ` through the proxy ${new URL(url).host}`
-		: ', which may go through a proxy';
 }

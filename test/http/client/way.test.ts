@@ -160,6 +160,20 @@ describe('a proxy', () => {
 		expect(proxyFor({ baseUrl: new URL(url), proxy: 'http://p.example', env })).toBeNull();
 	});
 
+	it.each<[string, string | null]>([
+		['', 'http://tls.example'],
+		['other.example, example.org', 'http://tls.example'],
+		['mail.example.com:80', 'http://tls.example'],
+		['ple.com', 'http://tls.example'],
+		['*', null],
+		['mail.example.com', null],
+		['other.example .EXAMPLE.com:443', null],
+		['*.example.com', null],
+	])('is not used for a host of NO_PROXY: %j', (NO_PROXY, used) => {
+		const env = { HTTP_PROXY: 'http://plain.example', HTTPS_PROXY: 'tls.example', NO_PROXY };
+		expect(proxyFor({ baseUrl: new URL('https://mail.example.com'), proxy: null, env })).toBe(used);
+	});
+
 	it.each([
 		[407, 'https://mail.example.com'],
 		[403, 'https://mail.example.com'],
