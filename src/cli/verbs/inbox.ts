@@ -1,3 +1,4 @@
+import { EventEmitter, on } from 'node:events';
 import { codeOf } from '../../api/errors.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
@@ -15,27 +16,24 @@ interface InboxOptions<T> {
 export class Inbox<T> implements AsyncIterable<T> {
 	count = 0;
 	readonly #options: InboxOptions<T>;
-	readonly #waiting: T[] = [];
-	readonly #timer: NodeJS.Timeout | undefined;
+	readonly #events = new EventEmitter();
+	readonly #items = on(this.#events, 'item', { close: ['end'] });
 	#isOver = false;
 	#failure: { error: unknown } | null = null;
-	#wake = () => {};
 
 	constructor({ signal }: CommandContext, options: InboxOptions<T>) {
 		this.#options = options;
-		const end = () => this.#end();
-		if (signal.aborted) end();
-		signal.addEventListener('abort', end, { once: true });
-		if (options.wait !== undefined) this.#timer = setTimeout(end, options.wait).unref();
+		if (signal.aborted) this.#end();
+		signal.addEventListener('abort', () => this.#end(), { once: true });
+		if (options.wait !== undefined) setTimeout(() => this.#end(), options.wait).unref();
 	}
 
 	/** Returns false if the inbox has ended; the item is then not added. */
 	add(item: T): boolean {
 		if (this.#isOver) return false;
-		this.#waiting.push(item);
+		this.#events.emit('item', item);
 		if (this.#options.counts?.(item) !== false) this.count += 1;
 		if (this.count === this.#options.most) this.#end();
-		this.#wake();
 		return true;
 	}
 
@@ -46,25 +44,13 @@ export class Inbox<T> implements AsyncIterable<T> {
 	}
 
 	async *[Symbol.asyncIterator](): AsyncGenerator<T> {
-		try {
-			for (;;) {
-				const next = this.#waiting.shift();
-				if (next !== undefined) yield next;
-				else if (this.#failure !== null) throw this.#failure.error;
-				else if (this.#isOver) return;
-				else
-					await new Promise<void>((resolve) => {
-						this.#wake = resolve;
-					});
-			}
-		} finally {
-			clearTimeout(this.#timer);
-		}
+		for await (const [item] of this.#items) yield item;
+		if (this.#failure !== null) throw this.#failure.error;
 	}
 
 	#end(): void {
 		this.#isOver = true;
-		this.#wake();
+		this.#events.emit('end');
 	}
 }
 
