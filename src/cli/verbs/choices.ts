@@ -1,16 +1,8 @@
+import type { Api } from '../../api/api.js';
 import { campaignState } from '../../api/campaigns.js';
 import { need } from '../../api/capabilities.js';
 import { withoutSecrets } from '../../api/quote.js';
-import type {
-	Field,
-	List,
-	Message,
-	Sender,
-	Subscriber,
-	SubscriberFilter,
-	Template,
-	Webhook,
-} from '../../api/records.js';
+import type { List, Subscriber, SubscriberFilter } from '../../api/records.js';
 import { profileKeys, readConfig } from '../config/config.js';
 import { builtIn } from '../config/target.js';
 import type { RecordKind } from '../frame/command.js';
@@ -19,7 +11,7 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import type { Choice, Source } from '../frame/prompts.js';
 import { counted } from '../render/units.js';
-import { walk } from './listing.js';
+import { type Collection, walk } from './listing.js';
 import { resolveList } from './resolve.js';
 
 const mostRead = 1_000;
@@ -32,6 +24,8 @@ export interface Named extends Choice<string> {
 	id?: string;
 }
 
+type Known = Readonly<Record<string, unknown>>;
+
 interface Records {
 	choices: AsyncIterable<Named> | Iterable<Named>;
 	hint: Hint;
@@ -41,13 +35,9 @@ interface Records {
  * `known` has the command's options. With `active`, disables lists without active subscribers. Throws `UsageError` if
  * there is nothing to choose.
  */
-export async function choicesOf(
-	cx: CommandContext,
-	of: RecordKind,
-	known: Readonly<Record<string, unknown>>,
-): Promise<Source<string>> {
+export async function choicesOf(cx: CommandContext, of: RecordKind, known: Known): Promise<Source<string>> {
 	if (of === 'subscriber') return subscribersOf(cx, known);
-	const { choices, hint } = await recordsOf(cx, of, known);
+	const { choices, hint } = await reads[of](cx, known);
 	const all: Named[] = [];
 	for await (const choice of choices) if (all.push(choice) >= mostRead) break;
 	if (all.length === 0) throw new UsageError(`no ${of} to choose`, { hint });
@@ -78,125 +68,122 @@ function asTyped(typed: string): Choice<string>[] {
 	return value === '' ? [] : [{ name: `${value}${behind}`, value }];
 }
 
-async function recordsOf(
-	cx: CommandContext,
-	of: Exclude<RecordKind, 'subscriber'>,
-	known: Readonly<Record<string, unknown>>,
-): Promise<Records> {
-	const { signal } = cx;
-	const from = <T>(
-		collection: Parameters<typeof walk<object, T>>[0],
-		choice: (record: T) => Named,
-		...hint: readonly string[]
-	): Records => ({
-		choices: chosenFrom(walk(collection, {}, { signal, limit: mostRead }), choice),
+type Read = (cx: CommandContext, known: Known) => Promise<Records>;
+
+/** Reads records of the API. */
+function records<T>(
+	of: (api: Api) => Collection<object, T> | Promise<Collection<object, T>>,
+	choice: (record: T, known: Known) => Named,
+	hint: readonly string[],
+	limit = mostRead,
+): Read {
+	return async (cx, known) => {
+		const all = walk(await of(await cx.api()), {}, { signal: cx.signal, limit });
+		async function* choices() {
+			for await (const record of all) yield choice(record, known);
+		}
+		return { choices: choices(), hint: mailctl(...hint) };
+	};
+}
+
+/** Reads names that this machine stores. */
+function names(
+	of: (cx: CommandContext, known: Known) => readonly string[] | Promise<readonly string[]>,
+	...hint: readonly string[]
+): Read {
+	return async (cx, known) => ({
+		choices: (await of(cx, known)).map((name) => named(name, name, [name])),
 		hint: mailctl(...hint),
 	});
-	const named = (names: readonly string[], ...hint: readonly string[]): Records => ({
-		choices: names.map((name) => ({ name, value: name, names: [name] })),
-		hint: mailctl(...hint),
-	});
-	const ofMachine = () => cx.local();
-	switch (of) {
-		case 'list': {
-			const choice = (list: List): Named => ({
-				...(known['active'] === true ? asRecipients(list) : withSize(list)),
-				value: known['by'] === 'name' ? list.name : String(list.id),
-				names: [list.name],
-				id: String(list.id),
-			});
-			return from((await cx.api()).lists, choice, 'lists', 'create');
-		}
-		case 'field': {
-			const choice = ({ id, variable, name }: Field): Named => ({
-				name: name === variable ? variable : `${variable} (${name})`,
-				...{ value: variable, names: [variable, name], id: String(id) },
-			});
-			return from((await cx.api()).fields, choice, 'fields', 'create');
-		}
-		case 'webhook': {
-			const choice = ({ id, type, url }: Webhook): Named => ({
-				name: `${id} ${type} ${withoutSecrets(url)}`,
-				...{ value: String(id), names: [withoutSecrets(url), type], id: String(id) },
-			});
-			return from((await cx.api()).webhooks, choice, 'webhooks', 'create');
-		}
-		case 'template': {
-			const choice = ({ id, name }: Template): Named => ({ name, value: id, names: [name], id });
-			return from(await need(await cx.api(), 'templates'), choice, 'templates', 'create');
-		}
-		case 'sender': {
-			const choice = ({ id, from_email: name }: Sender): Named => ({
-				...{ name, value: name, names: [name], id: String(id) },
-			});
-			return from((await cx.api()).senders, choice, 'senders', 'add', 'ADDRESS');
-		}
-		case 'campaign':
-			return from(
-				await need(await cx.api(), 'campaigns'),
-				(campaign) => ({
-					name: `${campaign.key} (${campaignState(campaign)})`,
-					...{ value: campaign.key, names: [campaign.key], id: campaign.id },
-				}),
-				...['send', '--list', 'LIST'],
-			);
-		case 'message': {
-			const choice = ({ id, to, subject, state }: Message): Named => ({
-				...{ name: `${to}: ${subject} (${state})`, value: id, names: [to, subject], id },
-			});
-			const messages = walk(await need(await cx.api(), 'messages'), {}, { signal, limit: mostMessages });
-			return { choices: chosenFrom(messages, choice), hint: mailctl('messages', 'list') };
-		}
-		case 'token': {
-			const tokens = (await (await ofMachine()).tokens.list()).filter((one) => one.date_revoked === null);
-			const names = tokens.map(({ name }) => name);
-			return named(names, 'engine', 'tokens', 'create', '--name', 'NAME');
-		}
-		case 'profile':
-		case 'stored profile': {
-			const stored = Object.keys(readConfig(cx.paths).profiles).filter((name) => name !== builtIn);
-			return named(of === 'profile' ? [...stored, builtIn] : stored, 'profile', 'add');
-		}
-		case 'setting': {
-			const choices = Object.entries((await ofMachine()).settings.names).map(([value, meaning]) => ({
-				...{ name: `${value}: ${meaning}`, value, names: [value] },
-			}));
-			return { choices, hint: mailctl('engine', 'settings', 'get') };
-		}
-		case 'signed domain': {
-			const domains = (await (await ofMachine()).dkim.list()).map((key) => key.domain);
-			return named([...new Set(domains)], 'engine', 'dkim', 'add');
-		}
-		case 'DKIM key': {
-			const keys = (await (await ofMachine()).dkim.list()).filter((key) => key.domain === known['domain']);
-			const selectors = keys.map(({ selector }) => selector);
-			return named(selectors, 'engine', 'dkim', 'list');
-		}
-		case 'profile-key':
-			return named(['profile', ...Object.keys(profileKeys)], 'config', 'list');
-	}
 }
 
-function withSize({ name, active_subscribers_count: count }: List): { name: string } {
-	return { name: `${name} (${counted(count, 'active subscriber')})` };
+function named(value: string, name: string, names: readonly string[], id?: string | number): Named {
+	return { name, value, names, ...(id !== undefined && { id: String(id) }) };
 }
 
-function asRecipients(list: List): Omit<Choice<never>, 'value'> {
-	return list.active_subscribers_count > 0 ? withSize(list) : { name: list.name, disabled: '(0 active)' };
+function storedProfiles({ paths }: CommandContext): string[] {
+	return Object.keys(readConfig(paths).profiles).filter((name) => name !== builtIn);
 }
 
-async function* chosenFrom<T>(
-	records: AsyncIterable<T>,
-	choice: (record: T) => Named,
-): AsyncGenerator<Named> {
-	for await (const record of records) yield choice(record);
+const reads: Readonly<Record<Exclude<RecordKind, 'subscriber'>, Read>> = {
+	list: records(
+		({ lists }) => lists,
+		(list, { active, by }) => ({
+			...named(by === 'name' ? list.name : String(list.id), withSize(list), [list.name], list.id),
+			...(active === true &&
+				list.active_subscribers_count === 0 && { name: list.name, disabled: '(0 active)' }),
+		}),
+		['lists', 'create'],
+	),
+	field: records(
+		({ fields }) => fields,
+		({ id, variable, name }) =>
+			named(variable, name === variable ? variable : `${variable} (${name})`, [variable, name], id),
+		['fields', 'create'],
+	),
+	webhook: records(
+		({ webhooks }) => webhooks,
+		({ id, type, url }) => {
+			const shown = withoutSecrets(url);
+			return named(String(id), `${id} ${type} ${shown}`, [shown, type], id);
+		},
+		['webhooks', 'create'],
+	),
+	template: records(
+		(api) => need(api, 'templates'),
+		({ id, name }) => named(id, name, [name], id),
+		['templates', 'create'],
+	),
+	sender: records(
+		({ senders }) => senders,
+		({ id, from_email }) => named(from_email, from_email, [from_email], id),
+		['senders', 'add', 'ADDRESS'],
+	),
+	campaign: records(
+		(api) => need(api, 'campaigns'),
+		(one) => named(one.key, `${one.key} (${campaignState(one)})`, [one.key], one.id),
+		['send', '--list', 'LIST'],
+	),
+	message: records(
+		(api) => need(api, 'messages'),
+		({ id, to, subject, state }) => named(id, `${to}: ${subject} (${state})`, [to, subject], id),
+		['messages', 'list'],
+		mostMessages,
+	),
+	token: names(
+		async (cx) => {
+			const tokens = await (await cx.local()).tokens.list();
+			return tokens.filter((one) => one.date_revoked === null).map(({ name }) => name);
+		},
+		...['engine', 'tokens', 'create', '--name', 'NAME'],
+	),
+	profile: names((cx) => [...storedProfiles(cx), builtIn], 'profile', 'add'),
+	'stored profile': names(storedProfiles, 'profile', 'add'),
+	setting: async (cx) => {
+		const all = Object.entries((await cx.local()).settings.names);
+		const choices = all.map(([name, meaning]) => named(name, `${name}: ${meaning}`, [name]));
+		return { choices, hint: mailctl('engine', 'settings', 'get') };
+	},
+	'signed domain': names(
+		async (cx) => [...new Set((await (await cx.local()).dkim.list()).map(({ domain }) => domain))],
+		...['engine', 'dkim', 'add'],
+	),
+	'DKIM key': names(
+		async (cx, { domain }) => {
+			const keys = await (await cx.local()).dkim.list();
+			return keys.filter((key) => key.domain === domain).map(({ selector }) => selector);
+		},
+		...['engine', 'dkim', 'list'],
+	),
+	'profile-key': names(() => ['profile', ...Object.keys(profileKeys)], 'config', 'list'),
+};
+
+function withSize({ name, active_subscribers_count: count }: List): string {
+	return `${name} (${counted(count, 'active subscriber')})`;
 }
 
 /** Lets the service search, because the list may be large. If a service ignores the filter, searches its first page. */
-async function subscribersOf(
-	cx: CommandContext,
-	known: Readonly<Record<string, unknown>>,
-): Promise<Source<string>> {
+async function subscribersOf(cx: CommandContext, known: Known): Promise<Source<string>> {
 	const { signal } = cx;
 	const api = await cx.api();
 	const by = known['by'] === 'id' || known['by'] === 'name' ? known['by'] : undefined;
@@ -218,6 +205,5 @@ async function subscribersOf(
 }
 
 function personOf({ id, email, name }: Subscriber): Named {
-	const shown = name === '' ? email : `${email} (${name})`;
-	return { name: shown, value: String(id), names: [email, name], id: String(id) };
+	return named(String(id), name === '' ? email : `${email} (${name})`, [email, name], id);
 }
