@@ -3,16 +3,14 @@ import { isRecord } from '../../api/json.js';
 import type { Field } from '../../api/records.js';
 import type { CommandContext } from '../frame/context.js';
 import { type Column, type Columns, parseFields, unknownField } from '../render/columns.js';
-import { unknownColumn, walk } from './listing.js';
+import { collect, unknownColumn, walk } from './listing.js';
 
 export function metaName(variable: string): string {
 	return `meta.${variable}`;
 }
 
 export async function readFields(cx: CommandContext): Promise<Field[]> {
-	const fields: Field[] = [];
-	for await (const field of walk((await cx.api()).fields, {}, { signal: cx.signal })) fields.push(field);
-	return fields;
+	return collect(walk((await cx.api()).fields, {}, { signal: cx.signal }));
 }
 
 /**

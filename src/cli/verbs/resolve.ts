@@ -31,7 +31,7 @@ export async function resolveList(
 		if (found !== null) return found;
 		if (by === 'id') throw missing('list', text, mailctl('lists', 'list'));
 	}
-	return findByName(api, text, signal);
+	return findBy('list', text, walk(api.lists, {}, { signal }), ({ name }) => [name]);
 }
 
 export async function wordOfList(
@@ -49,39 +49,42 @@ export async function wordOfList(
 }
 
 export async function resolveField(api: Api, text: string, signal: AbortSignal): Promise<Field> {
-	return findBy('field', text, walk(api.fields, {}, { signal }), ({ id, variable }) => [
-		variable,
-		String(id),
-	]);
+	const fields = walk(api.fields, {}, { signal });
+	return findBy('field', text, fields, ({ id, variable }) => [variable, String(id)]);
 }
 
 export async function resolveSender(api: Api, text: string, signal: AbortSignal): Promise<Sender> {
-	return findBy('sender', text.toLowerCase(), walk(api.senders, {}, { signal }), ({ id, from_email }) => [
-		from_email.toLowerCase(),
-		String(id),
-	]);
+	const senders = walk(api.senders, {}, { signal });
+	const names = ({ id, from_email }: Sender) => [from_email.toLowerCase(), String(id)] as const;
+	return findBy('sender', text.toLowerCase(), senders, names);
 }
 
 export async function resolveTemplate(api: Api, text: string, signal: AbortSignal): Promise<Template> {
-	return findBy('template', text, walk(await need(api, 'templates'), {}, { signal }), ({ id, name }) => [
-		name,
-		id,
-	]);
+	const templates = walk(await need(api, 'templates'), {}, { signal });
+	return findBy('template', text, templates, ({ id, name }) => [name, id]);
 }
 
-async function findBy<T>(
+/** Exit code 2 with the ids if several records have the name. */
+async function findBy<T extends { id: number | string }>(
 	kind: string,
 	text: string,
 	records: AsyncIterable<T>,
 	names: (record: T) => readonly [string, ...string[]],
 ): Promise<T> {
+	const found: T[] = [];
 	const known: string[] = [];
 	for await (const record of records) {
 		const called = names(record);
-		if (called.includes(text)) return record;
-		if (known.length < 1000) known.push(called[0]);
+		if (called.includes(text)) found.push(record);
+		// Enough for suggestions; more names would only take memory.
+		else if (known.length < 1000) known.push(called[0]);
 	}
-	throw missing(kind, text, didYouMean(text, known) ?? mailctl(`${kind}s`, 'list'));
+	const [first, second] = found;
+	if (first === undefined) throw missing(kind, text, didYouMean(text, known) ?? mailctl(`${kind}s`, 'list'));
+	if (second === undefined) return first;
+	throw new UsageError(`${found.length} ${kind}s are called "${text}"`, {
+		hint: `give the id: ${found.map(({ id }) => id).join(', ')}`,
+	});
 }
 
 export function missing(kind: string, text: string, hint: Hint): CliError {
@@ -96,22 +99,6 @@ export async function orNull<T>(promise: Promise<T>): Promise<T | null> {
 		if (error instanceof ApiError && error.code === 'not_found') return null;
 		throw error;
 	}
-}
-
-async function findByName(api: Api, name: string, signal: AbortSignal): Promise<List> {
-	const named: List[] = [];
-	const names: string[] = [];
-	for await (const list of walk(api.lists, {}, { signal })) {
-		if (list.name === name) named.push(list);
-		// Enough for suggestions; more names would only take memory.
-		else if (names.length < 1000) names.push(list.name);
-	}
-	const [first, second] = named;
-	if (first === undefined) throw missing('list', name, didYouMean(name, names) ?? mailctl('lists', 'list'));
-	if (second === undefined) return first;
-	throw new UsageError(`${named.length} lists are called "${name}"`, {
-		hint: `give the id: ${named.map(({ id }) => id).join(', ')}`,
-	});
 }
 
 /** True for a canonical number from 1 that a double represents exactly. */
