@@ -175,19 +175,14 @@ export async function runShown(
 	}
 }
 
-export interface Answered extends Pick<Running, 'goOn'> {
-	path: string;
-	options: OptionsAgain;
-}
-
 /** Prints the totals and where the rejected rows are. Throws the reason of an interruption. */
 export async function answerImport(
 	cx: CommandContext,
 	{ totals, outcome }: ImportResult,
-	{ path, options, goOn }: Answered,
+	{ path, goOn }: { path: string; goOn: string },
 ): Promise<ExitCode> {
 	await sayTotals(cx, totals);
-	const left = rejectsSentence(totals, path, options);
+	const left = rejectsSentence(totals, path);
 	if (left !== null) await cx.hint(left);
 	if (outcome === 'interrupted') {
 		await cx.hint(goOn);
@@ -274,19 +269,8 @@ class PlannedRejects {
 	}
 }
 
-interface OptionsAgain {
-	map: readonly string[];
-	stateWords?: readonly string[];
-	reason?: string | undefined;
-	expires?: string | undefined;
-}
-
 /** Null if no row was rejected or left out as a duplicate. */
-function rejectsSentence(
-	{ rejected, duplicate }: ImportTotals,
-	path: string,
-	options: OptionsAgain,
-): string | null {
+function rejectsSentence({ rejected, duplicate }: ImportTotals, path: string): string | null {
 	if (rejected + duplicate === 0) return null;
 	const rows = [
 		...(rejected > 0 ? [counted(rejected, 'rejected row')] : []),
@@ -295,15 +279,5 @@ function rejectsSentence(
 	const where = `${rows} ${rejected + duplicate === 1 ? 'is' : 'are'} in ${path}`;
 	if (rejected === 0) return `${where}: only the first row of an address is imported`;
 	const them = duplicate > 0 ? 'the rejected rows' : rejected === 1 ? 'it' : 'them';
-	return `${where}; correct ${them} and import that file${sameOptions(options)}`;
-}
-
-function sameOptions({ map, stateWords = [], reason, expires }: OptionsAgain): string {
-	const again = [
-		...(map.some((pair) => !/=\s*-\s*$/.test(pair)) ? ['--map'] : []),
-		...(stateWords.length > 0 ? ['--state-words'] : []),
-		...(reason === undefined ? [] : ['--reason']),
-		...(expires === undefined ? [] : ['--expires']),
-	];
-	return again.length === 0 ? '' : ` with the same ${again.join(' and ')}`;
+	return `${where}; correct ${them} and import that file`;
 }

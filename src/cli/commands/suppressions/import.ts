@@ -90,9 +90,7 @@ export const suppressionImport = command({
 				const put: TakeSuppressions = (rows) => suppressions.put(rows);
 				const write = rejects.write.bind(rejects);
 				const result = await runShown(cx, job(put), { write, rows: null, goOn });
-				const { reason, ...again } = options;
-				const same = { ...again, ...(reason !== defaultReason && { reason }) };
-				return await answerImport(cx, result, { path: rejects.path, options: same, goOn });
+				return await answerImport(cx, result, { path: rejects.path, goOn });
 			} finally {
 				await rejects.close();
 			}

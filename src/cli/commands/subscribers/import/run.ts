@@ -66,7 +66,7 @@ export async function putTable(
 			});
 			if (result.isComplete) await mark?.remove();
 			await sayReasons(cx, result, foreign);
-			const exit = await answerImport(cx, result, { path: rejects.path, options, goOn });
+			const exit = await answerImport(cx, result, { path: rejects.path, goOn });
 			if (result.outcome === 'too_many_errors') throw tooManyErrors(result, options.maxErrors);
 			return exit;
 		} finally {
