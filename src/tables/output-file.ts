@@ -35,6 +35,28 @@ export async function createOutputFile(
 	return beside(file, { path, target, temporary, whenThere });
 }
 
+/** Writes the pieces to a file, completely or not at all. Reads the next piece while one is written. */
+export async function writeOutputFile(
+	path: string,
+	whenThere: WhenThere,
+	pieces: Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>,
+): Promise<void> {
+	const file = await createOutputFile(path, whenThere);
+	let written = Promise.resolve();
+	try {
+		for await (const piece of pieces) {
+			await written;
+			written = file.write(piece);
+			written.catch(() => undefined);
+		}
+		await written;
+		await file.finish();
+	} finally {
+		await written.catch(() => undefined);
+		await file.discard();
+	}
+}
+
 /** Writing a table over a database would lose all its data. */
 async function isDatabase(path: string): Promise<boolean> {
 	const file = await open(path).catch(() => null);

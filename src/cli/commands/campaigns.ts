@@ -34,8 +34,14 @@ import { resume } from './campaigns/resume.js';
 import { campaignsCompare } from './report/compare.js';
 import { campaignsReport } from './report.js';
 import { campaignPlace } from './send/place.js';
-import { describe, sayOutcomes } from './send/report.js';
-import { assertResults, type ResultLine, resultLines, writeLines } from './send/results.js';
+import {
+	assertResults,
+	describe,
+	type ResultLine,
+	resultLines,
+	sayOutcomes,
+	writeLines,
+} from './send/report.js';
 
 const list = command({
 	name: 'list',
@@ -210,7 +216,7 @@ const results = command({
 				if (only === undefined || selections[only].includes(line.state)) yield line;
 		}
 		if (save !== undefined && cx.dryRun) await cx.wouldDo(`write ${save}`, { export: save });
-		else if (save !== undefined) await writeLines(cx, save, lines(), '--save');
+		else if (save !== undefined) await writeLines(cx, save, lines());
 		else await cx.out.rows(lines(), resultColumns);
 	},
 });

@@ -28,8 +28,8 @@ import {
 	wantsPreview,
 } from './send/options.js';
 import { isShown, notAmong, previewAnswer, showDryRun, shownKey, showPreview } from './send/preview.js';
+import { assertResults } from './send/report.js';
 import { assertHonoured, prepare, readTiming, uploadAttachments } from './send/request.js';
-import { assertResults } from './send/results.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [

@@ -69,8 +69,14 @@ export async function exportRecords<T>(
 		await cx.wouldDo(`export ${what.noun}s to ${path}`, { export: path, with: { ...what.answer, format } });
 		return exits.done;
 	}
-	const texts = textsOf(cx, format, what);
-	const exported = path === null ? await toOutput(cx, texts) : await toFile(path, texts, whenThere);
+	const counts = { exported: 0 };
+	const texts = textsOf(cx, format, what, counts);
+	if (path === null) for await (const text of texts) await cx.out.raw(text);
+	else {
+		const { writeOutputFile } = await import('../../tables/output-file.js');
+		await writeOutputFile(path, whenThere, texts);
+	}
+	const { exported } = counts;
 	const said = `exported ${counted(exported, what.noun)}`;
 	if (path === null) await cx.note(said);
 	else await cx.out.document({ ...what.answer, file: path, format, exported }, `${said} to ${path}`);
@@ -84,66 +90,30 @@ const endings: ReadonlyMap<string, ExportFormat> = new Map([
 	['.json', 'json'],
 ]);
 
-interface Text {
-	text: string;
-	count: number;
-}
-
 async function* textsOf<T>(
 	cx: CommandContext,
 	format: ExportFormat,
 	{ pieces, header, line, total }: Exported<T>,
-): AsyncGenerator<Text> {
+	counts: { exported: number },
+): AsyncGenerator<string> {
 	const progress = cx.progress('exporting', total);
-	let exported = 0;
 	try {
-		if (format === 'csv' && cx.globals.noHeader !== true) yield { text: header, count: 0 };
+		if (format === 'csv' && cx.globals.noHeader !== true) yield header;
 		for await (const piece of pieces) {
-			const text = joined(piece.map(line), format, exported === 0 ? 'first' : 'later');
-			yield { text, count: piece.length };
-			exported += piece.length;
-			progress.update(exported);
+			if (piece.length > 0) yield joined(piece.map(line), format, counts.exported === 0);
+			counts.exported += piece.length;
+			progress.update(counts.exported);
 		}
-		if (format === 'json') yield { text: exported === 0 ? '[]\n' : '\n]\n', count: 0 };
+		if (format === 'json') yield counts.exported === 0 ? '[]\n' : '\n]\n';
 	} finally {
 		progress.stop();
 	}
 }
 
-function joined(lines: readonly string[], format: ExportFormat, place: 'first' | 'later'): string {
-	if (lines.length === 0 || format === 'csv') return lines.join('');
+function joined(lines: readonly string[], format: ExportFormat, isFirst: boolean): string {
+	if (format === 'csv') return lines.join('');
 	if (format === 'ndjson') return `${lines.join('\n')}\n`;
-	return `${place === 'first' ? '[\n' : ',\n'}${lines.join(',\n')}`;
-}
-
-async function toOutput(cx: CommandContext, texts: AsyncIterable<Text>): Promise<number> {
-	let exported = 0;
-	for await (const { text, count } of texts) {
-		if (text !== '') await cx.out.raw(text);
-		exported += count;
-	}
-	return exported;
-}
-
-async function toFile(path: string, texts: AsyncIterable<Text>, whenThere: WhenThere): Promise<number> {
-	const { createOutputFile } = await import('../../tables/output-file.js');
-	const file = await createOutputFile(path, whenThere);
-	let written = Promise.resolve();
-	try {
-		let exported = 0;
-		for await (const { text, count } of texts) {
-			await written;
-			written = file.write(text);
-			written.catch(() => undefined);
-			exported += count;
-		}
-		await written;
-		await file.finish();
-		return exported;
-	} finally {
-		await written.catch(() => undefined);
-		await file.discard();
-	}
+	return `${isFirst ? '[\n' : ',\n'}${lines.join(',\n')}`;
 }
 
 /** True if the file exists and may be replaced: with `--force` or `--yes`, or if a person agrees. Throws `Declined`. */

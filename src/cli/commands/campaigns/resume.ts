@@ -12,15 +12,21 @@ import type { ExitCode } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
 import { counted } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
-import { assertStaged, type CampaignRun, type Recipients, runCampaign } from '../send/campaign.js';
+import {
+	assertConsent,
+	assertStaged,
+	type CampaignRun,
+	type Recipients,
+	runCampaign,
+} from '../send/campaign.js';
 import { assertCanDeliver, endOfSend } from '../send/delivery.js';
 import { assertWaits, campaignAnswer, type RunOptions, sendOptions } from '../send/options.js';
 import { campaignPlace } from '../send/place.js';
 import { assertListsAllowed, sayListNames, selectionOf, stageLists } from '../send/recipients.js';
+import { assertResults } from '../send/report.js';
 import { assertHonoured } from '../send/request.js';
-import { assertResults } from '../send/results.js';
 import type { Rest } from '../send/rows.js';
-import { assertConsent, foreseeResume } from '../send/stage.js';
+import { foreseeResume } from '../send/stage.js';
 import { campaignArg, chooseUnfinished, findCampaign } from './record.js';
 
 export const resume = command({

@@ -1,40 +1,57 @@
-/** Stages and checks an opened campaign, asks for confirmation, then releases and delivers it. */
+/** Opens a campaign, stages and checks it, asks for confirmation, then releases and delivers it. */
 
 import { isDeepStrictEqual } from 'node:util';
-import type { AcceptCounts, CampaignSession, CampaignStatus } from '../../../api/campaigns.js';
+import {
+	type AcceptCounts,
+	type AnyCampaignSpec,
+	type Campaign,
+	type CampaignOpening,
+	type CampaignSession,
+	type CampaignStatus,
+	campaignState,
+	isOfCalls,
+	repeatedKey,
+	type Timing,
+} from '../../../api/campaigns.js';
 import { need } from '../../../api/capabilities.js';
+import { parseDateTime } from '../../../api/datetime.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import { take } from '../../../api/pages.js';
-import { mailctl } from '../../frame/command-line.js';
+import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
 import { type ExitCode, exits, hinted } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
-import { counted } from '../../render/units.js';
+import { counted, spanText } from '../../render/units.js';
 import { walk } from '../../verbs/listing.js';
-import { sayWhatHolds } from '../../verbs/refusals.js';
+import { explained, sayWhatHolds } from '../../verbs/refusals.js';
+import { isUuid } from '../../verbs/resolve.js';
 import { detailOf, lookUpCampaign, showDetail } from '../campaigns/record.js';
-import { afterAcceptance, concludeDelivery, exitOf } from './delivery.js';
+import { afterAcceptance, assertCanDeliver, concludeDelivery, exitOf } from './delivery.js';
 import { type Draft, warnOfLinks } from './draft.js';
-import type { RunOptions } from './options.js';
-import type { CampaignPlace } from './place.js';
+import type { RunOptions, SendOptions } from './options.js';
+import { type CampaignPlace, campaignPlace } from './place.js';
 import type { Selection } from './recipients.js';
 import {
 	assertExpected,
+	assertResults,
 	describe,
 	documentOf,
+	eachResult,
 	Findings,
+	messageLines,
 	noRecipients,
 	outcomesOf,
 	reasonsOf,
 	recipientsOf,
+	rowLines,
 	sayCounts,
 	sayOutcomes,
 	sender,
 	waitingOf,
+	writeLines,
 } from './report.js';
-import { sayPlan } from './request.js';
-import { eachResult, writeCampaign } from './results.js';
+import { readTiming, sayPlan, sendHint } from './request.js';
 
 export interface Recipients {
 	/** The name of the recipients in sentences: `list 1 "Readers"`, `people.csv`. */
@@ -56,7 +73,7 @@ export interface Recipients {
  * Who began the campaign: this run under a given name (`named`) or a made-up one (`unnamed`), which the user sees at
  * the release; or an `earlier` run, whose staged rows are kept.
  */
-export type Begun = 'unnamed' | 'named' | 'earlier';
+type Begun = 'unnamed' | 'named' | 'earlier';
 
 export interface CampaignRun {
 	cx: CommandContext;
@@ -65,6 +82,165 @@ export interface CampaignRun {
 	begun: Begun;
 	options: RunOptions;
 	recipients: Recipients;
+}
+
+export interface Beginning {
+	cx: CommandContext;
+	options: SendOptions;
+	place: CampaignPlace;
+	name: string | null;
+	there: Campaign | null;
+	timing: Timing;
+}
+
+/** A script must give both options, so that neither a habit nor a larger list starts a campaign. */
+export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, recipients: string): void {
+	const isYes = cx.globals.yes === true;
+	if (cx.canAsk || (isYes && expectCount !== undefined)) return;
+	const missing = [...(isYes ? [] : ['--yes']), ...(expectCount === undefined ? ['--expect-count N'] : [])];
+	throw new UsageError(`sending to ${recipients} must be confirmed`, { hint: `add ${missing.join(' ')}` });
+}
+
+/** Throws `UsageError` before anything is staged. A dry run needs no confirmation. `recipients`: their name in sentences. */
+export async function beginCampaign(
+	cx: CommandContext,
+	options: SendOptions,
+	recipients: string,
+): Promise<Beginning> {
+	const timing = await readTiming(cx, options);
+	const place = await campaignPlace(cx);
+	if (!cx.dryRun) assertConsent(cx, options, recipients);
+	await assertCanDeliver(cx, options);
+	const { campaign, again } = options;
+	if (campaign !== undefined) assertName(campaign);
+	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
+	// A campaign of send calls has its UUID as its name. A campaign with rows starts beside it, and later calls join it.
+	const there = found === undefined || isOfCalls(found) ? null : found;
+	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
+		throw new UsageError(`campaign ${campaign} not found; give --batch a name for a new one`);
+	// An earlier run of the same command may have left a staged campaign.
+	if (again && there !== null && there.state !== 'staged')
+		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
+	await assertResults(options.results, there === null ? null : { place, id: there.id });
+	const named = campaign === undefined || isUuid(campaign) ? null : campaign;
+	return { cx, options, place, name: there?.key ?? named, there, timing };
+}
+
+const maxLength = 255;
+
+function assertName(name: string): void {
+	if (name.trim() === name && name !== '' && name.length <= maxLength && !/[\p{Cc}\p{Cf}]/u.test(name))
+		return;
+	const shown = JSON.stringify(name.slice(0, 60));
+	throw new UsageError(`--campaign ${shown} is not a name: use 1 to ${maxLength} visible characters`);
+}
+
+/**
+ * Opens a new campaign, or the one that an earlier run began. If the same message went to the same recipients within 24
+ * hours, asks a person; a script gets exit code 2. Exit code 5 if the name belongs to another campaign.
+ */
+export async function openCampaign(
+	beginning: Beginning,
+	spec: AnyCampaignSpec,
+): Promise<Pick<CampaignRun, 'session' | 'begun'>> {
+	const { cx, place, name, there } = beginning;
+	const openNew = async (how: CampaignOpening) => {
+		const session = await refusalExplained(beginning, spec, place.campaigns.open(name, spec, how));
+		return { session, begun: name === null ? 'unnamed' : there === null ? 'named' : 'earlier' } as const;
+	};
+	try {
+		return await openNew(unlessThere(beginning));
+	} catch (error) {
+		const { found, refusal } = await repeatedBy(beginning, error);
+		if (found === undefined || !cx.canAsk || cx.globals.yes === true) throw refusal;
+		const isOpen = ['staged', 'sending'].includes(campaignState(found));
+		await cx
+			.agree(`${sentence(cx, found)}.`, isOpen ? 'Resume it?' : 'Send it once more?')
+			.catch((declined: unknown) => {
+				if (!isOpen || !(declined instanceof Declined)) throw declined;
+				throw new Declined({ hint: waysBeside(found) });
+			});
+		return isOpen ? goOnWith(beginning, found, spec) : openNew({});
+	}
+}
+
+/** In a dry run, refuses for the same reasons as the opening. */
+export async function foreseeOpening(beginning: Beginning, spec: AnyCampaignSpec): Promise<void> {
+	const { place, name, there } = beginning;
+	try {
+		await refusalExplained(beginning, spec, place.campaigns.check(name, spec, unlessThere(beginning)));
+	} catch (error) {
+		throw (await repeatedBy(beginning, error)).refusal;
+	}
+	if (there?.state === 'canceled') throw wasCanceled(there.key);
+}
+
+/** A staged campaign gets the times of this run; a released one keeps its own. */
+async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampaignSpec) {
+	const { place, timing } = beginning;
+	const { key, state } = session;
+	const begun = 'earlier' as const;
+	await place.hold(key);
+	const isTimed = state === 'staged' && Object.keys(timing).length > 0;
+	if (!isTimed) return { session, begun };
+	const opening = place.campaigns.open(key, spec);
+	return { session: await refusalExplained({ ...beginning, name: key }, spec, opening), begun };
+}
+
+/** Repeating a command with `--again` does not begin a third campaign. */
+function unlessThere({ name, options }: Beginning): CampaignOpening {
+	if (!options.again) return { unless: 'sent' };
+	return name === null ? { unless: 'repeating' } : {};
+}
+
+async function refusalExplained<T>({ place, name }: Beginning, spec: AnyCampaignSpec, opening: Promise<T>) {
+	try {
+		return await explained(opening, { input: spec, hint: sendHint });
+	} catch (error) {
+		if (!(error instanceof ApiError) || error.code !== 'conflict' || repeatedKey(error) !== null) throw error;
+		const other = name === null ? undefined : await lookUpCampaign(place.campaigns, name);
+		// Canceling frees the name only if nothing was sent.
+		const cancel = [', or first run ', mailctl('campaigns', 'cancel', name ?? '')];
+		throw new CliError('conflict', exits.refused, `the name "${name}" belongs to another campaign`, {
+			hint: ['give another --campaign', ...(other?.state === 'staged' ? cancel : [])],
+			cause: error,
+		});
+	}
+}
+
+/** Returns the campaign with the same message to the same recipients, and a refusal. Throws any other error. */
+async function repeatedBy({ cx, place }: Beginning, cause: unknown) {
+	const key = cause instanceof ApiError ? repeatedKey(cause) : null;
+	if (key === null) throw cause;
+	const found = await lookUpCampaign(place.campaigns, key);
+	const what =
+		found === undefined ? `"${key}" is the same message to the same recipients` : sentence(cx, found);
+	return { found, refusal: new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found), cause }) };
+}
+
+function waysBeside(found: Campaign | undefined): Hint {
+	const state = found === undefined ? null : campaignState(found);
+	if (found === undefined || state === 'finished' || state === 'canceled')
+		return 'add --again to send it once more';
+	const first =
+		state === 'planned'
+			? [mailctl('campaigns', 'cancel', found.key), ' drops it']
+			: [mailctl('campaigns', 'resume', found.key), ' continues it'];
+	return [...first, '; --again with another --campaign sends it once more'];
+}
+
+/** `"spring-news" was sent to this list 4 minutes ago, and is not finished`. */
+function sentence({ clock, times }: CommandContext, campaign: Campaign): string {
+	const { key, list_id, date_released, plan } = campaign;
+	const recipients = list_id === null ? 'these recipients' : 'this list';
+	const state = campaignState(campaign);
+	if (state === 'staged') return `"${key}" is the same message to ${recipients}, staged and not released`;
+	if (state === 'planned')
+		return `"${key}" is the same message to ${recipients}, ${sayPlan(plan, times) ?? state}`;
+	const released = date_released === null ? null : parseDateTime(date_released);
+	const ago = released === null ? '' : ` ${spanText(clock.now() - released)} ago`;
+	const isOver = state === 'finished' ? '' : `, and is ${state === 'canceled' ? 'canceled' : 'not finished'}`;
+	return `"${key}" was sent to ${recipients}${ago}${isOver}`;
 }
 
 export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
@@ -91,7 +267,7 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	return exits.done;
 }
 
-export function wasCanceled(name: string): UsageError {
+function wasCanceled(name: string): UsageError {
 	return new UsageError(`the campaign "${name}" was canceled; give another name`);
 }
 
@@ -269,8 +445,9 @@ async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignSt
 async function writeResults({ cx, place, session, options, recipients }: CampaignRun): Promise<void> {
 	if (options.results === undefined) return;
 	try {
-		const isRows = recipients.selection === null;
-		await writeCampaign(cx, place, session.id, { isRows, path: options.results });
+		const isOfRows = recipients.selection === null || place.isForeign;
+		const lines = isOfRows ? rowLines(cx, place, session.id) : messageLines(cx, session.id);
+		await writeLines(cx, options.results, lines);
 	} catch (error) {
 		const later = mailctl('campaigns', 'results', session.key, '--save', 'FILE');
 		throw hinted(error, [['only the results are missing: ', later, ' writes them']]);

@@ -18,7 +18,7 @@ import { mailctl } from '../../frame/command-line.js';
 import type { DeliveryScope, DeliverySummary, FileToSend, LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../../frame/errors.js';
-import { classify, type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { classify, type ExitCode, exits } from '../../frame/exit.js';
 import { paced } from '../../frame/values.js';
 import { numberText, replyText } from '../../render/units.js';
 import { doNotRepeat, explained, queuePaused, sayWhatHolds, senderless } from '../../verbs/refusals.js';
@@ -32,20 +32,15 @@ import {
 	settledOf,
 	troublesOf,
 	waitingOf,
+	writeMessages,
 } from './report.js';
 import { sayTime, sendHint, uploadAttachments } from './request.js';
-import { writeMessages } from './results.js';
 
 /** Refuses before anything is accepted, because without a mail server the messages would wait forever. */
 export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || wait === false) return;
-	if ((await local.settings.get())['smtp_url'] !== undefined) return;
-	if (!cx.canAsk) throw new NoSmtp();
-	throw hinted(new NoSmtp(), [
-		['to be asked for it: ', mailctl('engine', 'init')],
-		['a mail server on this machine, for a first try: ', mailctl('sink')],
-	]);
+	if ((await local.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
 }
 
 export interface Sent extends Accepted {
@@ -138,9 +133,7 @@ export async function foreseeSending(
 		return exits.done;
 	}
 	await uploadAttachments(cx, files);
-	const call: Call = { signal: cx.signal, ...(idempotencyKey !== undefined && { idempotencyKey }) };
-	const sending = (await cx.api()).send(request, call);
-	const answer = await explained(sending, { input: request, hint: sendHint });
+	const { answer } = await accept(cx, request, { idempotencyKey });
 	await sayWhoGetsNone(cx, request, answer);
 	return answer.messages_created === 0 ? exits.partly : exits.done;
 }

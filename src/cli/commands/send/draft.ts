@@ -138,11 +138,11 @@ export class Draft {
 		const known = open.length === 0 ? null : await fieldsOf(this.#cx);
 		if (known === null) return;
 		for (const name of open.filter((one) => !known.includes(one))) {
-			const near = didYouMean(name, [...given, ...known]);
+			const near = suggest(name, [...new Set([...given, ...known])]).map((one) => `#${one}#`);
 			const isPlain = references.includes(name) && !strict;
-			if ((near === undefined && !isPlain) || !isNews(this.#cx, `#${name}#`)) continue;
+			if ((near.length === 0 && !isPlain) || !isNews(this.#cx, `#${name}#`)) continue;
 			const text = isPlain ? `no value for #${name}#` : `#${name}# is not a known variable`;
-			await this.#cx.warn(text, ...(near === undefined ? [] : [near]));
+			await this.#cx.warn(text, ...(near.length === 0 ? [] : [`did you mean ${near.join(' or ')}?`]));
 		}
 	}
 
@@ -253,11 +253,4 @@ export async function warnOfLinks(cx: CommandContext, isBulk: boolean): Promise<
 export async function warnOfMissing(cx: CommandContext, names: readonly string[]): Promise<void> {
 	const unnamed = names.map((name) => `#${name}#`).filter((one) => isNews(cx, one));
 	if (unnamed.length > 0) await cx.warn(`no value for ${unnamed.join(', ')}`);
-}
-
-function didYouMean(name: string, candidates: readonly string[]): string | undefined {
-	const near = [...new Set(suggest(name, candidates))];
-	const same = near.find((one) => one.toLowerCase() === name.toLowerCase());
-	if (same !== undefined) return `did you mean #${same}#? Case matters`;
-	return near.length === 0 ? undefined : `did you mean ${near.map((one) => `#${one}#`).join(' or ')}?`;
 }

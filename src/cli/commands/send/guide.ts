@@ -15,7 +15,7 @@ import { choicesOf } from '../../verbs/choices.js';
 import { readMarkdown } from '../../verbs/content.js';
 import { collect, walk } from '../../verbs/listing.js';
 import { assertCanDeliver } from './delivery.js';
-import { type First, fieldsOf, isMadeElsewhere, warnOfLinks, warnOfMissing } from './draft.js';
+import { type First, isMadeElsewhere, warnOfLinks, warnOfMissing } from './draft.js';
 import { hasBody, type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
 import { sendTest } from './preview.js';
 import { prepare } from './request.js';
@@ -143,19 +143,7 @@ async function askContent(cx: CommandContext, options: SendOptions): Promise<Par
 	if (source === 'template')
 		return { template: await cx.search('Which template:', await choicesOf(cx, 'template', {})) };
 	if (source !== 'text') return { [source]: cx.sources.file(await askPath(cx, 'File:'), flagOf(source)) };
-	await sayVariables(cx);
 	return { text: await cx.askText('Text:', { check: needed('a text is needed') }) };
-}
-
-const mostNamed = 8;
-
-/** An empty editor does not show which variables exist. */
-async function sayVariables(cx: CommandContext): Promise<void> {
-	const fields = (await fieldsOf(cx)) ?? [];
-	const named = ['name', 'email', ...fields.slice(0, mostNamed)].map((name) => `#${name}#`);
-	const more = fields.length > mostNamed ? ` and ${fields.length - mostNamed} more fields` : '';
-	const others = '#name|friend# has a default, #unsubscribe_url# is the link to unsubscribe';
-	await cx.note(`variables: ${named.join(', ')}${more}; ${others}`);
 }
 
 async function askPath(cx: CommandContext, question: string): Promise<string> {

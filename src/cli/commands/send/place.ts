@@ -19,7 +19,7 @@ import { paced } from '../../frame/values.js';
 import { counted } from '../../render/units.js';
 import { defaultWaitMs, deliverNow } from './delivery.js';
 import type { RunOptions } from './options.js';
-import { eachResult } from './results.js';
+import { eachResult } from './report.js';
 
 export interface CampaignPlace {
 	/** True if a local database stores the campaigns, because the service has none and reports no outcomes. */

@@ -137,14 +137,8 @@ export async function showPreview(
 
 async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promise<void> {
 	if ((await stat(path).catch(() => null))?.isFile()) throw new UsageError(`--eml: ${path} exists already`);
-	const { createOutputFile } = await import('../../../tables/output-file.js');
-	const file = await createOutputFile(path, 'replace');
-	try {
-		await file.write(bytes);
-		await file.finish();
-	} finally {
-		await file.discard();
-	}
+	const { writeOutputFile } = await import('../../../tables/output-file.js');
+	await writeOutputFile(path, 'replace', [bytes]);
 	await cx.note(`wrote ${path}`);
 }
 

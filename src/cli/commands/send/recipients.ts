@@ -21,13 +21,13 @@ import { walk } from '../../verbs/listing.js';
 import { resolveList } from '../../verbs/resolve.js';
 import { findCampaign } from '../campaigns/record.js';
 import { subscribersByKey } from '../subscribers/lookup.js';
-import { asSubscriber, type Draft } from './draft.js';
+import { asSubscriber, type Draft, type First } from './draft.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { isShown, shownKey } from './preview.js';
 import { Findings, reasonsOf, sayCounts } from './report.js';
 import { prepare } from './request.js';
-import type { Audience, Checked, Depth, Source, Survey } from './stage.js';
+import type { Audience, Depth, Source, Survey } from './stage.js';
 
 type RunList = Pick<List, 'id' | 'name'> & Partial<Pick<List, 'overall_subscribers_count'>>;
 
@@ -181,12 +181,10 @@ async function survey(
 	const list_id = lists[0].id;
 	const send = draft.request;
 	const key = shownKey(options);
-	const firstOf = ({ email_reason }: List, person: Subscriber): Checked => ({
-		draft,
-		addressee: asSubscriber(person, email_reason),
-		checked: { ...send, to: [person.email] },
-	});
-	const findFirst = async (): Promise<Checked | null> => {
+	const firstOf = ({ email_reason }: List, person: Subscriber): First => {
+		return { draft, addressee: asSubscriber(person, email_reason) };
+	};
+	const findFirst = async (): Promise<First | null> => {
 		const filter = { is_active: true, ...(key !== null && { email__exact: key }) };
 		for (const list of lists) {
 			const people = walk(api.subscribers(list.id), filter, {

@@ -153,34 +153,28 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 export async function readAttachments(cx: CommandContext, paths: readonly string[]): Promise<FileToSend[]> {
 	if (paths.length > maxAttachments)
 		throw new UsageError(`--attach: ${paths.length} files are more than ${maxAttachments}`);
-	const sizes: [path: string, bytes: number][] = [];
+	const files: FileToSend[] = [];
+	let left = maxAttachedBytes;
 	for (const path of paths) {
 		if (path === '-') throw new UsageError('--attach: standard input has no name; give a file');
-		sizes.push([path, (await stat(path).catch(() => null))?.size ?? 0]);
-	}
-	// Refuses a file of many gigabytes before it is read.
-	assertSize(sizes);
-	const files: FileToSend[] = [];
-	for (const path of paths) {
-		// A device or a pipe has no known size.
-		const bytes = await cx.sources.file(path, '--attach').bytes(maxAttachedBytes);
+		// Refuse a file of many gigabytes before it is read. A device or a pipe has no known size.
+		const size = (await stat(path).catch(() => null))?.size ?? 0;
+		const bytes = size > left ? null : await cx.sources.file(path, '--attach').bytes(maxAttachedBytes);
+		left -= bytes?.length ?? size;
+		if (bytes === null || left < 0)
+			throw new UsageError(
+				`--attach: ${paths.join(', ')}: larger than ${sizeText(maxAttachedBytes)} together`,
+				{
+					hint: 'put large files on a web server, and link to them',
+				},
+			);
 		const name = basename(path);
 		const fault = nameFault(name);
 		if (fault !== null) throw new UsageError(`--attach: ${JSON.stringify(path)}: ${fault}`);
 		const sha256 = createHash('sha256').update(bytes).digest('hex');
 		files.push({ name, type: await mediaTypeOf(name), sha256, bytes });
 	}
-	assertSize(files.map(({ name, bytes }) => [name, bytes.length]));
 	return files;
-}
-
-function assertSize(sizes: readonly (readonly [path: string, bytes: number])[]): void {
-	const bytes = sizes.reduce((sum, [, size]) => sum + size, 0);
-	if (bytes <= maxAttachedBytes) return;
-	const names = sizes.map(([path]) => path).join(', ');
-	throw new UsageError(`--attach: ${names}: larger than ${sizeText(maxAttachedBytes)} together`, {
-		hint: 'put large files on a web server, and link to them',
-	});
 }
 
 /** A message/rfc822 part may not be in base64 (RFC 2046 s.5.2.1), so attached mails count as unknown. */

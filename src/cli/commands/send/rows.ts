@@ -46,17 +46,17 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { isStream } from '../../frame/sources.js';
+import { given } from '../../frame/values.js';
 import { assertAllowed, isLimited } from '../../verbs/allowed.js';
 import { sayGuess, shortNames } from '../../verbs/importing.js';
 import { foreseeing } from './delivery.js';
-import { Draft, fieldsOf } from './draft.js';
+import { Draft, type First, fieldsOf } from './draft.js';
 import type { SendOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import { isShown, shownKey } from './preview.js';
-import { type Finding, Findings, missingVariable } from './report.js';
+import { eachResult, type Finding, Findings, missingVariable } from './report.js';
 import { findTemplate, namedIn, prepare, readAttachments } from './request.js';
-import { eachResult } from './results.js';
-import type { Audience, Checked, Depth, Source, Survey } from './stage.js';
+import type { Audience, Depth, Source, Survey } from './stage.js';
 
 function nameOf(file: string): string {
 	return file === '-' ? 'standard input' : basename(file);
@@ -160,37 +160,29 @@ export async function stageRest(
 	{ of, rows }: { of: string; rows: Rest },
 ): Promise<readonly string[]> {
 	const { id, key, position } = session;
-	if (rows !== null) {
-		await cx.note(`campaign ${key}: ${position === 0 ? 'staging' : 'continuing with'} ${of}`);
-		await stage(cx, campaigns, session, await rows());
-	} else if (isLimited(cx))
+	if (rows === null) {
 		// An earlier run staged the rows, perhaps with another profile.
-		for await (const result of eachResult(cx, campaigns, id))
-			if (result.id !== null) assertAllowed(cx, [result.to]);
-	return [];
-}
-
-async function stage<Row>(
-	cx: CommandContext,
-	campaigns: Sink,
-	session: CampaignSession,
-	opened: OpenRows<Row>,
-) {
-	const { id } = session;
-	const { batchBytes } = opened;
-	const progress = cx.progress('staging', null, session.position);
+		if (isLimited(cx))
+			for await (const { id: message, to } of eachResult(cx, campaigns, id))
+				if (message !== null) assertAllowed(cx, [to]);
+		return [];
+	}
+	await cx.note(`campaign ${key}: ${position === 0 ? 'staging' : 'continuing with'} ${of}`);
+	const opened = await rows();
+	const progress = cx.progress('staging', null, position);
 	try {
-		await stageRows<Row>({
+		await stageRows({
 			session,
 			rows: allowedRows(cx, opened),
 			sink: {
-				put: (first, rows) => opened.put(campaigns, id, first, rows),
-				complete: (position) => campaigns.complete(id, { position }),
+				put: (first, batch) => opened.put(campaigns, id, first, batch),
+				complete: (rows) => campaigns.complete(id, { position: rows }),
 			},
 			signal: cx.signal,
 			onProgress: (count) => progress.update(count, ''),
-			...(batchBytes !== undefined && { batchBytes }),
+			...given({ batchBytes: opened.batchBytes }),
 		});
+		return [];
 	} finally {
 		progress.stop();
 		await opened.close();
@@ -330,7 +322,7 @@ async function* mapped<A, B>(rows: AsyncIterable<A>, map: (row: A) => B): AsyncG
 interface Judged {
 	finding: Omit<Finding, 'line'> | null;
 	recipients: readonly { to: string; key: string }[];
-	first: (() => Promise<Checked>) | null;
+	first: (() => Promise<First>) | null;
 }
 
 type Judge<Row> = (row: Row) => Judged | Promise<Judged>;
@@ -393,7 +385,7 @@ async function survey<Row extends { line?: number }>(
 		if (isPart && (good ?? faulty) !== null) break;
 	}
 	const first = (await (good ?? faulty)?.first?.()) ?? null;
-	const send = draft?.request ?? first?.checked ?? null;
+	const send = draft?.request ?? first?.request ?? null;
 	const unit = draft === null ? 'requests' : 'rows';
 	const plan = { [unit]: read, recipients, duplicates, rejected: findings.rejected, send };
 	return { recipients, findings, first, isPart, plan, notes: [] };
@@ -462,7 +454,10 @@ async function judgingRows(cx: CommandContext, draft: Draft, isStrict: boolean) 
 		const parsed = parseRecipient(row);
 		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 		const checked = parsed.value;
-		const first = () => firstOfRow(draft, row);
+		const first = async () => {
+			const own = draft.withContext(row.context ?? {});
+			return { draft: own, addressee: await own.addressee(row.to) };
+		};
 		if (checked.kind === 'rejected') {
 			const hasAddress = row.refused === undefined && parseAddress(row.to) !== null;
 			const recipients = hasAddress ? [{ to: row.to, key: '' }] : [];
@@ -476,12 +471,6 @@ async function judgingRows(cx: CommandContext, draft: Draft, isStrict: boolean) 
 		const finding = missing.length === 0 ? null : { to: row.to, code: missingVariable, text };
 		return { finding, recipients: [{ to, key }], first };
 	};
-}
-
-async function firstOfRow(shared: Draft, { to, context = {} }: Recipient): Promise<Checked> {
-	const draft = shared.withContext(context);
-	// Check without the row's values: a wrong value makes only this row's message fail.
-	return { draft, addressee: await draft.addressee(to), checked: { ...shared.request, to: [to] } };
 }
 
 /** Refuses a column's name instead of its variable, which would show as `#First Name#`. Throws `UsageError`. */
@@ -539,7 +528,7 @@ async function judgingRequests(
 		first: null,
 	});
 	/** Composes the message from the checked values, in which numbers are texts and addresses are normalized. */
-	const firstOf = async (request: SendRequest, send: CheckedSend): Promise<Checked> => {
+	const firstOf = async (request: SendRequest, send: CheckedSend): Promise<First> => {
 		const { to: _, ...given } = request;
 		const { envelope, from_key: _key, template_unique_id: uuid, ...content } = send;
 		const checked: Record<string, unknown> = { ...content, ...envelope };
@@ -547,7 +536,7 @@ async function judgingRequests(
 		const template = uuid === null ? null : await findTemplate(cx, uuid);
 		const draft = new Draft(cx, { request: Object.fromEntries(values) as typeof given, template, files });
 		const to = options.previewAs ?? send.to[0]?.address ?? '';
-		return { draft, addressee: await draft.addressee(to), checked: request, request };
+		return { draft, addressee: await draft.addressee(to), request };
 	};
 	return async (row) => {
 		const parsed = parseRequest(row, isOurs ? 'smtp' : 'api');

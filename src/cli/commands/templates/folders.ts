@@ -7,7 +7,7 @@ import type { Template } from '../../../api/records.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
 import { makeFolders } from '../../../jobs/folders.js';
 import { byMark, utf8Fault } from '../../../tables/encoding.js';
-import { createOutputFile } from '../../../tables/output-file.js';
+import { writeOutputFile } from '../../../tables/output-file.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
@@ -213,13 +213,7 @@ async function compare(
 
 async function write({ path, wanted, isThere }: Difference): Promise<void> {
 	if (wanted === null) return rm(path, { force: true });
-	const file = await createOutputFile(path, isThere ? 'replace' : 'refuse');
-	try {
-		await file.write(wanted);
-		await file.finish();
-	} finally {
-		await file.discard();
-	}
+	await writeOutputFile(path, isThere ? 'replace' : 'refuse', [wanted]);
 }
 
 async function readFolders(directory: string): Promise<TemplateFolder[]> {

@@ -236,21 +236,6 @@ describe('send on a terminal', () => {
 		expect(shown).toContain('send --from news@example.com --to bob@example.com');
 	});
 
-	it('names the variables before the editor opens', async () => {
-		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
-		const { shown } = await guided(
-			['--list', '1', '--subject', 'News'],
-			[
-				['❯ a text, written', ''],
-				['Text: which editor?', '\x03', 'all'],
-			],
-			140,
-		);
-		expect(shown).toContain(
-			'variables: #name#, #email#, #city#; #name|friend# has a default, #unsubscribe_url# is the link to unsubscribe\n',
-		);
-	});
-
 	it('warns about recipients without a value, and leaves them out on request', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await project.json('subscribers create -l 1 --email bob@example.com --meta city=Oslo'.split(' '));
@@ -300,7 +285,6 @@ describe('send on a terminal', () => {
 		project = await makeProject();
 		const { code, shown } = await guided([], []);
 		expect([code, shown]).toEqual([2, expect.stringContaining('no mail server is configured')]);
-		expect(shown).toMatch(/asked for it:\s+mailctl --db \S+ engine init\n.*first try: mailctl sink\n/);
 		expect((await guided(['--preview', 'text'], [['❯ some addresses', '\x03', 'all']])).code).toBe(130);
 	});
 });
