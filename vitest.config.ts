@@ -3,12 +3,12 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { viteSyncTwin } from './scripts/sync-twin.mjs';
 
-/** These tests run programs, and kill them. */
+/** Tests that start, and some kill, programs. */
 const programs = ['test/e2e/**/*.test.ts', 'test/faults/**/*.test.ts'];
-/** `npm test` leaves these out; `npm run test:all` runs them too. */
+/** Only `npm run test:all` runs these. */
 const long = 'test/**/*.long.test.ts';
 
-/** These first: the longest files are theirs, and one that begins last would have the end of a run for itself. */
+/** Starts the longest files first: started last, one of them would prolong the run. */
 class ProgramsFirst extends BaseSequencer {
 	override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
 		const sorted = await super.sort(files);
@@ -21,20 +21,19 @@ export default defineConfig({
 	plugins: [viteSyncTwin],
 	define: { __VERSION__: JSON.stringify('0.0.0-test') },
 	test: {
-		// better-sqlite3 is a native addon: what crashes takes no other worker along.
+		// better-sqlite3 is a native addon. In processes, a crash ends only its own worker.
 		pool: 'forks',
-		// Half of what tests take is waiting: for other processes, for the disk, for the end of a time.
+		// Tests spend half of their time waiting for other processes, the disk and timers.
 		maxWorkers: 2 * availableParallelism(),
-		// Times are shown in the zone of the machine, unless a call names one.
+		// Without --time-zone, the program prints times in the zone of the machine.
 		env: { TZ: 'UTC' },
 		sequence: { sequencer: ProgramsFirst },
 		globalSetup: ['test/global-setup.ts'],
 		setupFiles: ['test/setup.ts'],
-		// For what never ends. No test has a time of its own unless the environment sets its size: how fast a machine is
-		// states nothing, and a slow one may stand still for a minute.
+		// Ends only tests that hang: a slow machine may stall for a minute, so no test has a shorter timeout.
 		testTimeout: 300_000,
 		hookTimeout: 300_000,
-		// A process that ran a hundred others ends late on a busy machine; that is no failure.
+		// On a busy machine, a worker that started a hundred processes ends late.
 		teardownTimeout: 60_000,
 		projects: [
 			{ extends: true, test: { name: 'architecture', include: ['test/architecture.test.ts'] } },
@@ -43,8 +42,8 @@ export default defineConfig({
 				test: {
 					name: 'unit',
 					include: ['test/**/*.test.ts'],
-					// A worker keeps what it has loaded and compiled from file to file: a fifth of the time. `--isolate` gives each
-					// file a process of its own, where one that crashes, or what one leaves to the next, is looked for.
+					// A worker keeps loaded modules from file to file, which saves a fifth of the time. To find a file that
+					// crashes, or that affects the next one, run with `--isolate`.
 					isolate: false,
 					exclude: ['test/architecture.test.ts', long, ...programs],
 				},

@@ -54,7 +54,7 @@ function checkPage(file, text) {
 
 const all = (folder) => readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`);
 const pages = readdirSync('.').filter((name) => name.endsWith('.md'));
-for (const file of ['bin', 'scripts', 'src', 'test'].flatMap(all))
+for (const file of ['vitest.config.ts', ...['bin', 'scripts', 'src', 'test'].flatMap(all)])
 	if (/\.m?[jt]s$/.test(file)) checkSource(file, readFileSync(file, 'utf8'));
 for (const file of [...pages, ...all('docs')])
 	if (file.endsWith('.md')) checkPage(file, readFileSync(file, 'utf8'));
