@@ -41,13 +41,7 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 	return texts[kind];
 }
 
-interface MarkdownParts {
-	subject: string | null;
-	text_body: string;
-	html_body: string;
-}
-
-export async function readMarkdown(file: FileSource | undefined): Promise<MarkdownParts | null> {
+export async function readMarkdown(file: FileSource | undefined) {
 	if (file === undefined) return null;
 	const { markdownBodies } = await import('../../content/markdown.js');
 	const { heading, html, text } = markdownBodies(await file.text());

@@ -147,15 +147,7 @@ export function walk<F extends object, T>(
 		const read = (cursor: string) => slice({ ...filter, cursor, limit: pageSize }, { signal });
 		for await (const results of inSlices(signal, first.cursor, read)) yield* results;
 	}
-	async function* records(): AsyncGenerator<T> {
-		let given = 0;
-		for await (const record of all()) {
-			yield record;
-			given += 1;
-			if (given >= limit) return;
-		}
-	}
-	return { [Symbol.asyncIterator]: records, count: () => count };
+	return { [Symbol.asyncIterator]: () => take(all(), limit), count: () => count };
 }
 
 /** Yields the rows of each slice, and keeps none. A long walk is not a snapshot. Throws errors of the service. */

@@ -21,6 +21,5 @@ export function sayOutdated({ messages, events, bodies }: RetentionForecast): st
 		...(events > 0 ? [counted(events, 'event')] : []),
 		...(bodies > 0 ? [counted(bodies, 'body', 'bodies')] : []),
 	];
-	const last = parts.pop() ?? 'nothing';
-	return parts.length === 0 ? last : `${parts.join(', ')} and ${last}`;
+	return parts.length === 0 ? 'nothing' : new Intl.ListFormat('en-GB').format(parts);
 }

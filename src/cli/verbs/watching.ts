@@ -73,30 +73,20 @@ function createView({ isTTY, columns }: OutStream) {
 	return { stream, text: () => text };
 }
 
-/** Prints a look's new messages, then its view. A null view means that it failed, and the previous one stays. */
-type Show = (view: string | null, said: readonly (() => Promise<void>)[]) => Promise<void>;
-
-async function shower({ io, out }: CommandContext): Promise<Show> {
-	if (!io.stdout.isTTY || io.env['TERM'] === 'dumb' || out.format === 'ndjson') return inTurn(io.stdout, out);
-	const { createRedraw } = await import('../render/redraw.js');
-	const screen = createRedraw(io.stdout);
+/** Returns a function that prints a look's new messages, then its view. After a failed look, the last view stays. */
+async function shower({ io, out }: CommandContext) {
+	const { stdout } = io;
+	const isScreen = stdout.isTTY && io.env['TERM'] !== 'dumb' && out.format !== 'ndjson';
+	const screen = isScreen ? (await import('../render/redraw.js')).createRedraw(stdout) : null;
 	let last = '';
-	return async (view, said) => {
+	return async (view: string | null, said: readonly (() => Promise<void>)[]): Promise<void> => {
+		const gap = last === '' ? '' : '\n';
 		last = view ?? last;
-		if (said.length > 0) await screen.clear();
+		if (said.length > 0) await screen?.clear();
 		for (const say of said) await say();
-		await screen.draw(last);
-	};
-}
-
-function inTurn(stdout: OutStream, { format }: Pick<CommandContext['out'], 'format'>): Show {
-	let isFirst = true;
-	return async (view, said) => {
-		for (const say of said) await say();
-		if (view === null || view === '') return;
-		if (format === 'ndjson') return stdout.write(`${JSON.stringify(JSON.parse(view))}\n`);
-		await stdout.write(isFirst ? view : `\n${view}`);
-		isFirst = false;
+		if (screen !== null) await screen.draw(last);
+		else if (view && out.format === 'ndjson') await stdout.write(`${JSON.stringify(JSON.parse(view))}\n`);
+		else if (view) await stdout.write(gap + view);
 	};
 }
 

@@ -14,7 +14,6 @@ import type { ComposedMessage, FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
 import { readableFields } from '../../verbs/field-names.js';
-import { collect } from '../../verbs/listing.js';
 import { findInAllLists } from '../subscribers/lookup.js';
 import type { SendOptions } from './options.js';
 
@@ -99,12 +98,14 @@ export class Draft {
 		const open = this.open();
 		const known = open.length === 0 ? [] : ((await fieldsOf(this.#cx)) ?? []);
 		const fields = open.filter((name) => known.includes(name));
-		const missing = [
-			...open.filter((name) => !known.includes(name)),
-			...(await fieldsWithoutValue(this.#cx, fields, to)),
-		];
-		if (missing.length === 0) return;
-		const names = missing.map((name) => `#${name}#`).join(', ');
+		const missing = new Set(open.filter((name) => !known.includes(name)));
+		const { ext } = await (await this.#cx.api()).capabilities();
+		for (const one of fields.length > 0 && ext.campaigns !== undefined ? to : []) {
+			const { values } = await this.addressee(parseMailbox(one)?.address ?? one);
+			for (const name of fields) if (!Object.hasOwn(values, name)) missing.add(name);
+		}
+		if (missing.size === 0) return;
+		const names = [...missing].map((name) => `#${name}#`).join(', ');
 		throw new UsageError(`no value for ${names}; nothing was sent`, {
 			hint: 'give --context NAME=VALUE, write a default (#name|friend#), or add --no-strict-vars',
 		});
@@ -210,18 +211,6 @@ export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
 }
 
 export const unknownVariables = '--strict-vars cannot be checked: this service does not show its templates';
-
-async function fieldsWithoutValue(cx: CommandContext, fields: readonly string[], to: readonly string[]) {
-	const api = await cx.api();
-	if (fields.length === 0 || (await api.capabilities()).ext.campaigns === undefined) return [];
-	const lacking = new Set<string>();
-	for (const one of to) {
-		const people = await collect(findInAllLists(api, parseMailbox(one)?.address ?? one, cx.signal));
-		const meta = people.length === 1 ? people[0]?.meta : undefined;
-		for (const name of fields) if ((meta?.[name] ?? null) === null) lacking.add(name);
-	}
-	return [...lacking];
-}
 
 /** Null if the token may not read fields. */
 export async function fieldsOf(cx: CommandContext): Promise<string[] | null> {

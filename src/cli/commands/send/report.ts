@@ -27,8 +27,8 @@ import { TableError } from '../../../tables/finding.js';
 import { createOutputFile, writeOutputFile } from '../../../tables/output-file.js';
 import { type Hint, joinHints, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
-import { UsageError } from '../../frame/errors.js';
-import { classify, hinted } from '../../frame/exit.js';
+import { CliError, UsageError } from '../../frame/errors.js';
+import { classify, exits, hinted } from '../../frame/exit.js';
 import { isMachine } from '../../frame/globals.js';
 import { csvCell } from '../../render/out.js';
 import type { Times } from '../../render/times.js';
@@ -288,7 +288,10 @@ export async function writeLines(cx: CommandContext, path: string, lines: AsyncI
 		}
 		yield text;
 	}
-	await writeOutputFile(path, 'replace', blocks());
+	await writeOutputFile(path, 'replace', blocks()).catch((cause: unknown) => {
+		if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
+		throw new CliError('disk', exits.disk, `${path} cannot be written: ${systemReason(cause)}`, { cause });
+	});
 	await cx.note(`results are in ${path}`);
 }
 
