@@ -81,7 +81,8 @@ export type HeaderResult =
 	| { kind: 'mapped'; mapping: Mapping }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
-type Decision = 'ignored' | 'left_out' | 'joined' | { target: string; field?: KnownField } | HeaderFinding;
+/** A target may need a new field. Null leaves the column out. */
+type Decision = { target: string; field?: KnownField } | HeaderFinding | null;
 
 const subscriber: RecordColumns = {
 	names: ['email', 'name', 'is_active', 'disable_reason', 'meta'],
@@ -112,88 +113,9 @@ const readOnly: Readonly<Record<string, { cell: RegExp; own?: RegExp }>> = {
 	date_created: { cell: /^\d{4}-\d\d-\d\dT[\d:.]+Z?$/, own: /^[\d-]{10}T[\d:]{8}\.\d{6}Z?$/ },
 };
 
-/** Read-only columns, if the file is an export of this API. In another file they are ordinary columns. */
-function passedOver(header: readonly string[], { sampled }: HeaderOptions): ReadonlySet<string> {
-	const found = Object.entries(readOnly).filter(([column]) => header.includes(column));
-	const holds = (column: string, form: RegExp) =>
-		sampled?.cells[header.indexOf(column)]?.every((cell) => form.test(cell)) === true;
-	const isOwn = header.includes('is_active') || found.some(([column, { own }]) => own && holds(column, own));
-	const isExport =
-		header.includes('email') && isOwn && found.every(([column, { cell }]) => holds(column, cell));
-	return new Set(isExport ? found.map(([column]) => column) : []);
-}
-
 /** Tries `map` first, then exact names, then folded names. A mapping has an email column, and no target twice. */
 export function mapHeader(given: readonly string[], options: HeaderOptions): HeaderResult {
-	const header = given.map(clean);
-	const { named, joins, findings } = readMap(header, options);
-	const email = findEmail(header, named, options);
-	if (email !== null) named.set(email, 'email');
-	const leftOutStart = findLeftOutStart(header);
-	findings.push(...findDuplicates(header));
-	const parts = new Set(joins.flatMap(({ parts }) => parts));
-	const fixed = passedOver(header, options);
-	// If another column says who left, a field may contain such words.
-	const tellsLeavers =
-		header.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
-		[...named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
-	const decisionOf = (column: string, index: number): Decision => {
-		const target = named.get(column);
-		if (target !== undefined) {
-			const named = decideNamed(column, target, options);
-			// `--map Status=status --create-fields` would import leavers as active, so new fields need `meta.status`.
-			const isNew = typeof named !== 'string' && 'field' in named && !target.startsWith('meta.');
-			const cells = options.sampled?.cells[index] ?? [];
-			const isSlip = isNew && (fold(target) === fold(column) || cells.some(tellsOfLeaver));
-			return (isSlip && !tellsLeavers && findState(column, index, options)) || named;
-		}
-		if (fixed.has(column) || isRejectColumn(column)) return 'ignored';
-		if (parts.has(column)) return 'joined';
-		if (index >= leftOutStart) return 'left_out';
-		return decide(column, { index, tellsLeavers }, options);
-	};
-	const decided = [
-		...header.map((column, index) => ({ at: { index }, column, decision: decisionOf(column, index) })),
-		...joins.map((join) => decideJoin(join, header, options)),
-	];
-	const { columns, newFields, ignored, leftOut } = collected(decided, findings);
-	findings.push(...findSameTargets(batchColumns(columns), header));
-	if (!columns.some(({ target }) => target === 'email')) findings.push(noEmail(header));
-	if (findings.length > 0) return { kind: 'refused', findings };
-	const codeColumn = findCodeColumn(header);
-	const isRejects = codeColumn !== null && columns.every(({ index }) => index !== codeColumn);
-	const states = columns
-		.filter(({ target }) => target === 'state')
-		.map(({ index }) => stateColumn(header[index] ?? '', index, options.stateWords ?? {}));
-	const mapping = {
-		...{ columns, newFields: [...newFields.values()], ignored, leftOut },
-		...(isRejects && { codeColumn }),
-		...(states.length > 0 && { states }),
-	};
-	return { kind: 'mapped', mapping };
-}
-
-function collected(
-	decided: readonly { at: Place; column: string; decision: Decision }[],
-	findings: HeaderFinding[],
-) {
-	const columns: MappedColumn[] = [];
-	const newFields = new Map<string, KnownField>();
-	const ignored: string[] = [];
-	const leftOut: number[] = [];
-	for (const { at, column, decision } of decided) {
-		if (decision === 'ignored' || decision === 'left_out')
-			ignored.push(column || `column ${at.index + 1} (no name)`);
-		if (decision === 'left_out') leftOut.push(at.index);
-		if (typeof decision === 'string') continue;
-		if ('code' in decision) findings.push(decision);
-		else {
-			const { target, field } = decision;
-			columns.push({ ...at, target });
-			if (field !== undefined) newFields.set(field.variable, field);
-		}
-	}
-	return { columns, newFields, ignored, leftOut };
+	return new Header(given.map(clean), options).result();
 }
 
 /** Replaces the first state column by the two columns of `stateCells`, and drops the other state columns. */
@@ -205,119 +127,241 @@ export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 	});
 }
 
-function decide(
-	column: string,
-	{ index, tellsLeavers }: { index: number; tellsLeavers: boolean },
-	options: HeaderOptions,
-): Decision {
-	const found = findTarget(column, options);
-	const { sampled } = options;
-	const cells = sampled?.cells[index];
-	const isField = found.length === 1 && found[0]?.startsWith('meta.') === true;
-	if (isField && !tellsLeavers && cells?.some(tellsOfLeaver)) return state(column, cells);
-	if (found.length === 1) return { target: found[0] ?? '' };
-	if (found.length > 1) {
-		const message = `column ${show(column)} may be ${found.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
-		return finding('ambiguous', column, message, found);
+class Header {
+	readonly #names: readonly string[];
+	readonly #options: HeaderOptions;
+	readonly #record: RecordColumns;
+	readonly #named = new Map<string, string>();
+	readonly #joins: { source: string; parts: readonly string[]; target: string }[] = [];
+	readonly #findings: HeaderFinding[] = [];
+	readonly #columns: MappedColumn[] = [];
+	readonly #newFields = new Map<string, KnownField>();
+	readonly #ignored: string[] = [];
+	readonly #leftOut: number[] = [];
+
+	constructor(names: readonly string[], options: HeaderOptions) {
+		this.#names = names;
+		this.#options = options;
+		this.#record = options.record ?? subscriber;
 	}
-	return findState(column, index, options) ?? decideUnknown(column, options);
-}
 
-function findState(column: string, index: number, { sampled }: HeaderOptions): HeaderFinding | null {
-	return sampled !== undefined && tellsState(column, index, sampled)
-		? state(column, sampled.cells[index])
-		: null;
-}
+	result(): HeaderResult {
+		const names = this.#names;
+		this.#readMap();
+		const email = this.#findEmail();
+		if (email !== null) this.#named.set(email, 'email');
+		// Several columns may lack a name: each is unknown by itself.
+		const twice = names.filter((name, at) => name !== '' && names.indexOf(name) !== at);
+		for (const column of new Set(twice))
+			this.#refuse('duplicate', column, `the column ${show(column)} appears twice`);
+		this.#mapAll();
+		for (const { source, parts, target } of this.#joins) {
+			const [index = 0, ...joined] = parts.map((part) => names.indexOf(part));
+			const decision = this.#find(source, target);
+			if (decision === null || 'code' in decision || canBeJoined(decision.target))
+				this.#take({ index, joined }, source, decision);
+			else {
+				const given = show(`${source}=${target}`);
+				this.#refuse(
+					'bad_map',
+					source,
+					`--map ${given}: only the name and fields are joined of several columns`,
+				);
+			}
+		}
+		this.#checkTargets();
+		if (this.#findings.length > 0) return { kind: 'refused', findings: this.#findings };
+		const columns = this.#columns;
+		const codeColumn = findCodeColumn(names);
+		const isRejects = codeColumn !== null && columns.every(({ index }) => index !== codeColumn);
+		const states = columns
+			.filter(({ target }) => target === 'state')
+			.map(({ index }) => stateColumn(names[index] ?? '', index, this.#options.stateWords ?? {}));
+		const mapping = {
+			...{ columns, newFields: [...this.#newFields.values()] },
+			...{ ignored: this.#ignored, leftOut: this.#leftOut },
+			...(isRejects && { codeColumn }),
+			...(states.length > 0 && { states }),
+		};
+		return { kind: 'mapped', mapping };
+	}
 
-/** Returns the only column with another name for e-mail, unless some column is named `email`; null if there is none. */
-function findEmail(
-	columns: readonly string[],
-	named: ReadonlyMap<string, string>,
-	options: HeaderOptions,
-): string | null {
-	const found = columns.filter((column) => emailNames.has(fold(column)));
-	const [only] = found;
-	if (only === undefined || found.length > 1 || named.has(only)) return null;
-	const targets = columns.map((column) => findTarget(named.get(column) ?? column, options)[0]);
-	return targets.includes('email') || targets[columns.indexOf(only)] !== undefined ? null : only;
-}
+	#readMap(): void {
+		const names = this.#names;
+		const find = (wanted: string) =>
+			names.find((name) => name === wanted) ?? names.find((name) => fold(name) === fold(wanted));
+		for (const pair of this.#options.map ?? []) {
+			const cut = pair.lastIndexOf('=');
+			const target = pair.slice(cut + 1).trim();
+			const column = clean(pair.slice(0, Math.max(0, cut)));
+			const found = find(column);
+			const parts = found === undefined ? partsOf(column, find) : null;
+			if (!isWhole(cut, target)) this.#refuse('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`);
+			// Skip an unnamed column without cells, which is left out anyway.
+			else if (column === '' && found === undefined) continue;
+			else if (parts !== null && target === '-') for (const part of parts) this.#named.set(part, target);
+			else if (parts !== null) this.#joins.push({ source: column, parts, target });
+			else if (found !== undefined) this.#named.set(found, target);
+			else {
+				const message = `--map ${show(column)}: the file has no such column`;
+				this.#refuse('unknown_map_source', column, message, suggest(column, names));
+			}
+		}
+	}
 
-/** Prefers exact to folded names, and the record's columns to fields. Several matches make the header ambiguous. */
-function findTarget(column: string, { fields, record = subscriber }: HeaderOptions): string[] {
-	const exact = exactTarget(column, fields, record);
-	if (exact !== null) return [exact];
-	const folded = fold(column);
-	if (folded === '') return [];
-	const alias = record.aliases.get(folded);
-	const matches = fields.filter(({ variable, name }) => fold(variable) === folded || fold(name) === folded);
-	if (matches.length > 0 && alias !== 'email') return matches.map(({ variable }) => `meta.${variable}`);
-	return alias === undefined ? [] : [alias];
-}
+	/** Returns the only column with another name for e-mail, unless some column is named `email`; null if there is none. */
+	#findEmail(): string | null {
+		const names = this.#names;
+		const found = names.filter((column) => emailNames.has(fold(column)));
+		const [only] = found;
+		if (only === undefined || found.length > 1 || this.#named.has(only)) return null;
+		const targets = names.map((column) => this.#targetsOf(this.#named.get(column) ?? column)[0]);
+		return targets.includes('email') || targets[names.indexOf(only)] !== undefined ? null : only;
+	}
 
-function exactTarget(column: string, fields: readonly KnownField[], record: RecordColumns): string | null {
-	if (record.names.includes(column)) return column;
-	const variable = /^meta\./i.test(column) ? column.slice('meta.'.length) : column;
-	return fields.some((field) => field.variable === variable) ? `meta.${variable}` : null;
-}
+	#mapAll(): void {
+		const parts = new Set(this.#joins.flatMap((join) => join.parts));
+		const fixed = this.#passedOver();
+		const leftOutStart = findLeftOutStart(this.#names);
+		// If another column says who left, a field may contain such words.
+		const tellsLeavers =
+			this.#names.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
+			[...this.#named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
+		for (const [index, column] of this.#names.entries()) {
+			const target = this.#named.get(column);
+			if (target !== undefined)
+				this.#take({ index }, column, this.#decideNamed(column, index, { target, tellsLeavers }));
+			else if (fixed.has(column) || isRejectColumn(column)) this.#ignore(column, index);
+			else if (parts.has(column)) continue;
+			else if (index >= leftOutStart) this.#take({ index }, column, null);
+			else this.#take({ index }, column, this.#decide(column, index, tellsLeavers));
+		}
+	}
 
-function decideNamed(column: string, target: string, options: HeaderOptions): Decision {
-	if (target === '-') return 'left_out';
-	if (target === 'state' && options.sampled !== undefined) return { target };
-	const found = findTarget(target, options);
-	if (found.length === 1) return { target: found[0] ?? '' };
-	const variable = target.replace(/^meta\./, '');
-	if (options.unknown === 'create' && isFreeVariable(variable))
-		return { target: `meta.${variable}`, field: { variable, name: column } };
-	const suggestions = suggest(target, targetNames(options));
-	const message = `--map ${column}=${target}: no column or field is called ${target}`;
-	return finding('unknown_map_target', column, message, suggestions);
-}
+	/** Read-only columns, if the file is an export of this API. In another file they are ordinary columns. */
+	#passedOver(): ReadonlySet<string> {
+		const names = this.#names;
+		const found = Object.entries(readOnly).filter(([column]) => names.includes(column));
+		const holds = (column: string, form: RegExp) =>
+			this.#cellsOf(names.indexOf(column))?.every((cell) => form.test(cell)) === true;
+		const isOwn = names.includes('is_active') || found.some(([column, { own }]) => own && holds(column, own));
+		const isExport =
+			names.includes('email') && isOwn && found.every(([column, { cell }]) => holds(column, cell));
+		return new Set(isExport ? found.map(([column]) => column) : []);
+	}
 
-interface Join {
-	source: string;
-	parts: readonly string[];
-	target: string;
-}
+	#cellsOf(index: number): readonly string[] | undefined {
+		return this.#options.sampled?.cells[index];
+	}
 
-function decideJoin({ source, parts, target }: Join, columns: readonly string[], options: HeaderOptions) {
-	const [index = 0, ...joined] = parts.map((part) => columns.indexOf(part));
-	const at: Place = { index, joined };
-	const decision = decideNamed(source, target, options);
-	if (typeof decision === 'string' || 'code' in decision || canBeJoined(decision.target))
-		return { at, column: source, decision };
-	const message = `--map ${show(`${source}=${target}`)}: only the name and fields are joined of several columns`;
-	return { at, column: source, decision: finding('bad_map', source, message) };
-}
+	#decideNamed(
+		column: string,
+		index: number,
+		{ target, tellsLeavers }: { target: string; tellsLeavers: boolean },
+	): Decision {
+		const named = this.#find(column, target);
+		// `--map Status=status --create-fields` would import leavers as active, so new fields need `meta.status`.
+		const isNew = named !== null && 'field' in named && !target.startsWith('meta.');
+		const isSlip = isNew && (fold(target) === fold(column) || this.#cellsOf(index)?.some(tellsOfLeaver));
+		return (isSlip && !tellsLeavers && this.#findState(column, index)) || named;
+	}
 
-function decideUnknown(column: string, options: HeaderOptions): Decision {
-	if (options.unknown === 'ignore') return 'left_out';
-	if (options.unknown === 'create') return createField(column);
-	const suggestions = suggest(column, targetNames(options));
-	const message = column === '' ? nameless : `unknown column ${show(column)}`;
-	return finding('unknown', column, message, suggestions);
-}
+	#decide(column: string, index: number, tellsLeavers: boolean): Decision {
+		const [target, ...others] = this.#targetsOf(column);
+		const cells = this.#cellsOf(index);
+		if (target !== undefined && others.length > 0) {
+			const targets = [target, ...others];
+			const message = `column ${show(column)} may be ${targets.join(' or ')}: --map ${show(`${column}=FIELD`)}`;
+			return finding('ambiguous', column, message, targets);
+		}
+		if (target !== undefined) {
+			const isLeaving = target.startsWith('meta.') && !tellsLeavers && cells?.some(tellsOfLeaver);
+			return isLeaving ? state(column, cells) : { target };
+		}
+		const told = this.#findState(column, index);
+		if (told !== null || this.#options.unknown === 'ignore') return told;
+		if (this.#options.unknown === 'create') return createField(column);
+		const message = column === '' ? nameless : `unknown column ${show(column)}`;
+		return finding('unknown', column, message, suggest(column, this.#targetNames()));
+	}
 
-/** Controls can reorder the displayed text, so names of fields must not contain them. */
-const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+	#findState(column: string, index: number): HeaderFinding | null {
+		const { sampled } = this.#options;
+		const isState = sampled !== undefined && tellsState(column, index, sampled);
+		return isState ? state(column, sampled.cells[index]) : null;
+	}
 
-/** `First Name` becomes `first_name`. A name that gives no variable requires `--map`. */
-function createField(column: string): Decision {
-	const variable = hasControls.test(column) ? null : variableOf(column);
-	if (variable !== null) return { target: `meta.${variable}`, field: { variable, name: column } };
-	const message =
-		column === ''
-			? nameless
-			: `no field can be named after the column ${show(column)}: --map ${show(`${column}=VARIABLE`)}`;
-	return finding('bad_field_name', column, message);
-}
+	/** Prefers exact to folded names, and the record's columns to fields. Several matches make the header ambiguous. */
+	#targetsOf(column: string): string[] {
+		const { fields } = this.#options;
+		if (this.#record.names.includes(column)) return [column];
+		const variable = /^meta\./i.test(column) ? column.slice('meta.'.length) : column;
+		if (fields.some((field) => field.variable === variable)) return [`meta.${variable}`];
+		const folded = fold(column);
+		if (folded === '') return [];
+		const alias = this.#record.aliases.get(folded);
+		const matches = fields.filter(({ variable, name }) => fold(variable) === folded || fold(name) === folded);
+		if (matches.length > 0 && alias !== 'email') return matches.map(({ variable }) => `meta.${variable}`);
+		return alias === undefined ? [] : [alias];
+	}
 
-const nameless = 'a column without a name: --map "=-" leaves it out';
+	/** Finds the target that `--map` names. */
+	#find(column: string, target: string): Decision {
+		if (target === '-') return null;
+		if (target === 'state' && this.#options.sampled !== undefined) return { target };
+		const [found, ...others] = this.#targetsOf(target);
+		if (found !== undefined && others.length === 0) return { target: found };
+		const variable = target.replace(/^meta\./, '');
+		if (this.#options.unknown === 'create' && isFreeVariable(variable))
+			return { target: `meta.${variable}`, field: { variable, name: column } };
+		const message = `--map ${column}=${target}: no column or field is called ${target}`;
+		return finding('unknown_map_target', column, message, suggest(target, this.#targetNames()));
+	}
 
-function targetNames({ fields, record = subscriber }: HeaderOptions): string[] {
-	return [
-		...record.names,
-		...fields.flatMap(({ variable, name }) => (name === '' ? [variable] : [variable, name])),
-	];
+	#targetNames(): string[] {
+		const fields = this.#options.fields.flatMap(({ variable, name }) => [variable, name]);
+		return [...this.#record.names, ...fields.filter((name) => name !== '')];
+	}
+
+	#take(at: Place, column: string, decision: Decision): void {
+		if (decision === null) {
+			this.#ignore(column, at.index);
+			this.#leftOut.push(at.index);
+		} else if ('code' in decision) this.#findings.push(decision);
+		else {
+			const { target, field } = decision;
+			this.#columns.push({ ...at, target });
+			if (field !== undefined) this.#newFields.set(field.variable, field);
+		}
+	}
+
+	#ignore(column: string, index: number): void {
+		this.#ignored.push(column || `column ${index + 1} (no name)`);
+	}
+
+	#refuse(...found: Parameters<typeof finding>): void {
+		this.#findings.push(finding(...found));
+	}
+
+	#checkTargets(): void {
+		const firsts = new Map<string, string>();
+		for (const { target, ...at } of batchColumns(this.#columns)) {
+			const column = mappedName(this.#names, at);
+			const first = firsts.get(target) ?? column;
+			firsts.set(target, first);
+			if (first === column) continue;
+			const message = `the columns ${show(first)} and ${show(column)} are both ${target}: --map ${show(`${column}=-`)}`;
+			this.#refuse('same_target', column, message);
+		}
+		if (firsts.has('email')) return;
+		const shown = this.#names.slice(0, 10).map(show).join(', ');
+		if (this.#names.some(isEmailAddress))
+			this.#refuse('no_header', '', `the first line looks like data, not a header: ${shown}`);
+		else {
+			const message = `no email column among ${shown}: --map "COLUMN=email"`;
+			this.#refuse('no_email', '', message, suggest('email', this.#names));
+		}
+	}
 }
 
 /** True if COLUMN and FIELD are given. Columns without a name can only be left out, because there may be several. */
@@ -325,38 +369,26 @@ function isWhole(cut: number, target: string): boolean {
 	return cut > 0 ? target !== '' : cut === 0 && target === '-';
 }
 
-function readMap(
-	header: readonly string[],
-	{ map = [] }: HeaderOptions,
-): { named: Map<string, string>; joins: Join[]; findings: HeaderFinding[] } {
-	const named = new Map<string, string>();
-	const joins: Join[] = [];
-	const findings: HeaderFinding[] = [];
-	const find = (wanted: string) =>
-		header.find((name) => name === wanted) ?? header.find((name) => fold(name) === fold(wanted));
-	for (const pair of map) {
-		const cut = pair.lastIndexOf('=');
-		const target = pair.slice(cut + 1).trim();
-		const column = clean(pair.slice(0, Math.max(0, cut)));
-		const found = find(column);
-		const parts = found === undefined ? partsOf(column, find) : null;
-		if (!isWhole(cut, target))
-			findings.push(finding('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`));
-		// Skip an unnamed column without cells, which is left out anyway.
-		else if (column === '' && found === undefined) continue;
-		else if (parts !== null && target === '-') for (const part of parts) named.set(part, target);
-		else if (parts !== null) joins.push({ source: column, parts, target });
-		else if (found !== undefined) named.set(found, target);
-		else {
-			const message = `--map ${show(column)}: the file has no such column`;
-			findings.push(finding('unknown_map_source', column, message, suggest(column, header)));
-		}
-	}
-	return { named, joins, findings };
+/** Controls can reorder the displayed text, so names of fields must not contain them. */
+const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+const nameless = 'a column without a name: --map "=-" leaves it out';
+
+/** `First Name` becomes `first_name`. A name that gives no variable requires `--map`. */
+function createField(column: string): Decision {
+	const variable = hasControls.test(column) ? null : variableOf(column);
+	if (variable !== null) return { target: `meta.${variable}`, field: { variable, name: column } };
+	const message = `no field can be named after the column ${show(column)}: --map ${show(`${column}=VARIABLE`)}`;
+	return finding('bad_field_name', column, column === '' ? nameless : message);
 }
 
-export function clean(name: string): string {
-	return name.replace(/^\uFEFF/, '').trim();
+function state(column: string, cells: readonly string[] = []): HeaderFinding {
+	const examples = [...new Set(cells)].slice(0, 3).map(show).join(', ');
+	const says = `says who may get mail${examples && ` (${examples})`}`;
+	const message =
+		column === ''
+			? `a column without a name ${says}: name it in the header, or --map "=-" leaves it out`
+			: `the column ${show(column)} ${says}`;
+	return finding('state', column, message);
 }
 
 function finding(
@@ -368,50 +400,8 @@ function finding(
 	return { code, column, message, suggestions };
 }
 
-/** Several columns may lack a name: each is unknown by itself. */
-function findDuplicates(header: readonly string[]): HeaderFinding[] {
-	const twice = header.filter((name, at) => name !== '' && header.indexOf(name) !== at);
-	return [...new Set(twice)].map((column) =>
-		finding('duplicate', column, `the column ${show(column)} appears twice`),
-	);
-}
-
-function findSameTargets(
-	columns: readonly (Place & { target: string })[],
-	header: readonly string[],
-): HeaderFinding[] {
-	const firsts = new Map<string, string>();
-	const findings: HeaderFinding[] = [];
-	for (const { target, ...at } of columns) {
-		const column = mappedName(header, at);
-		const first = firsts.get(target);
-		if (first === undefined) firsts.set(target, column);
-		else if (first !== column) {
-			const message = `the columns ${show(first)} and ${show(column)} are both ${target}: --map ${show(`${column}=-`)}`;
-			findings.push(finding('same_target', column, message));
-		}
-	}
-	return findings;
-}
-
-function state(column: string, cells: readonly string[] = []): HeaderFinding {
-	const examples = [...new Set(cells)].slice(0, 3).map(show).join(', ');
-	const says = `says who may get mail${examples && ` (${examples})`}`;
-	if (column !== '') return finding('state', column, `the column ${show(column)} ${says}`);
-	return finding(
-		'state',
-		'',
-		`a column without a name ${says}: name it in the header, or --map "=-" leaves it out`,
-	);
-}
-
-function noEmail(header: readonly string[]): HeaderFinding {
-	const shown = header.slice(0, 10).map(show);
-	if (header.some(isEmailAddress)) {
-		return finding('no_header', '', `the first line looks like data, not a header: ${shown.join(', ')}`);
-	}
-	const message = `no email column among ${shown.join(', ')}: --map "COLUMN=email"`;
-	return finding('no_email', '', message, suggest('email', header));
+export function clean(name: string): string {
+	return name.replace(/^\uFEFF/, '').trim();
 }
 
 export function show(name: string): string {
