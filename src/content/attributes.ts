@@ -89,6 +89,13 @@ export function readMarkup(
 	return { attributes, bodyEnd, styles };
 }
 
+export type Edit = readonly [start: number, end: number, text: string];
+
+export function edited(html: string, edits: readonly Edit[]): string {
+	const pieces = edits.map(([start, , text], at) => html.slice(edits[at - 1]?.[1] ?? 0, start) + text);
+	return edits.length === 0 ? html : pieces.join('') + html.slice(edits.at(-1)?.[1]);
+}
+
 /** A `#` that is written as an entity does not start a variable. */
 export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	return segments.flatMap(({ text, offset }): Piece[] => {

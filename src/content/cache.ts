@@ -1,7 +1,6 @@
 import type { Content } from '../api/messages.js';
-import { bytesOf, compileContent } from './compile.js';
+import { bytesOf, type CompiledContent, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
-import type { CompiledContent } from './types.js';
 
 /** Keeps values up to a number of bytes, and drops the least recently used. A larger value replaces all others. */
 export class ByteCache<V> {

@@ -1,8 +1,6 @@
-import type { Attachment } from '../api/attachments.js';
-import type { Content } from '../api/messages.js';
+import type { Content, Envelope } from '../api/messages.js';
 import { filledSubject, oneLine, usedVariables } from '../api/variables.js';
 import { placeFiles } from './attachments.js';
-import { ByteSink } from './byte-sink.js';
 import {
 	type Escape,
 	fillSlot,
@@ -10,35 +8,23 @@ import {
 	normalLineEnds,
 	parseTemplate,
 	renderTemplate,
+	type Slot,
 	type Template,
 } from './fill-variables.js';
 import { contentSha256 } from './hash.js';
-import { notInlined } from './inline-css.js';
-import { targetUrl } from './links.js';
+import { isTrackable, type Link, targetUrl } from './links.js';
 import { compileBody, compileSubject, fieldWriter, type MessageBody } from './message.js';
-import { contentSize, joinFault, TooLarge } from './message-size.js';
-import { compilePart, type Part } from './part.js';
-import type { AskHtml, ReadHtml } from './read-html.js';
-import { escapedTracking, fillTracked, trackedTemplate } from './rewrite-links.js';
+import { type ContentSize, contentSize, joinFault, TooLarge } from './message-size.js';
+import { type BodyValues, ByteSink, compilePart, type Part } from './part.js';
+import { type AskHtml, notInlined, type ReadHtml } from './read-html.js';
 import { noAlternative } from './text-alternative.js';
-import type { CompiledContent, Recipient } from './types.js';
+import type { Recipient, Tracking } from './types.js';
 import { textGuards } from './value-guards.js';
 
 /** Turns failures into warnings and sends the mail as written. Rejects only if no reader is available. */
 export async function compileContent(content: Content, askHtml: AskHtml): Promise<CompiledContent> {
 	const { read, warnings } = await readWith(content, askHtml);
-	const text = content.text === null ? (read?.alternative ?? null) : normalLineEnds(content.text);
-	const isEmpty = text === null && read === null;
-	const sources = {
-		subject: content.subject,
-		text: isEmpty ? '' : text,
-		read,
-		sha256: contentSha256(content),
-		files: content.attachments ?? [],
-		written: content.html,
-	};
-	const bytes = bytesOf({ subject: content.subject, text, html: read?.html ?? null });
-	return { variables: usedVariables(content), warnings, read, bytes, ...writers(sources) };
+	return new CompiledContent(content, read, warnings);
 }
 
 /** Asks for less after each failure: first without style sheets, then without the text alternative. */
@@ -65,82 +51,108 @@ async function readWith(
 	}
 }
 
-interface Sources {
-	subject: string;
-	text: string | null;
-	read: ReadHtml | null;
-	sha256: string;
-	files: readonly Attachment[];
-	written: string | null;
-}
-
-type Writers = Pick<CompiledContent, 'links' | 'link' | 'join' | 'rest' | 'preview'>;
-
 /** Most messages of one content differ in size by less than this. */
 const slack = 512;
 
-function writers(sources: Sources): Writers {
-	const { subject, text, read, files } = sources;
-	const html = read?.html ?? null;
-	const links = read?.links ?? [];
-	const size = contentSize({ subject, text, html });
-	const writeSubject = compileSubject(parseTemplate(oneLine(subject)));
-	// Created on demand, because usually only one is needed.
-	const bodies: { plain?: MessageBody; tracked?: MessageBody } = {};
-	const bodyFor = (tracking: Recipient['tracking']) => {
-		const kind = tracking === null ? 'plain' : 'tracked';
-		bodies[kind] ??= bodyOf(sources, kind);
-		return bodies[kind];
-	};
-	const writeFields = fieldWriter();
-	let expected = 4096;
-	const refuseOversize = (variables: Recipient['variables'], tracking: Recipient['tracking']) => {
-		const perLink = tracking === null ? 0 : tracking.clickUrl.length + (tracking.clickEnds[0]?.length ?? 0);
-		const fault = joinFault(size, variables, links.length * perLink);
-		if (fault !== null) throw new TooLarge(fault);
-	};
-	return {
-		links: links.length,
-		link: (position, variables) => {
-			const link = links[position];
-			return link === undefined ? null : targetUrl(link.target, variables);
-		},
-		join: (envelope, recipient, memory = Buffer.allocUnsafe(expected)) => {
-			const { variables, tracking } = recipient;
-			refuseOversize(variables, tracking);
-			const out = new ByteSink(memory);
-			out.text(writeFields(writeSubject(variables), envelope, recipient));
-			bodyFor(tracking).write(out, { variables, tracking: tracking && escapedTracking(tracking) });
-			const message = out.take();
-			expected = message.length + slack;
-			return message;
-		},
-		rest: (encoded, { tracking }) =>
-			files.length === 0
-				? []
-				: bodyFor(tracking).rest.map((piece) => {
-						if (typeof piece === 'string') return Buffer.from(piece, 'latin1');
-						const octets = encoded.get(piece.sha256);
-						if (octets === undefined) throw new Error(`the attachment ${piece.sha256} is missing`);
-						return octets;
-					}),
-		preview: ({ variables }) => {
-			refuseOversize(variables, null);
-			return {
-				subject: filledSubject(subject, variables),
-				text: renderTemplate(textTemplate(text ?? ''), variables, normalLineEnds),
-				html: html === null ? null : renderTemplate(parseTemplate(html, read?.guards), variables, htmlValue),
-			};
-		},
-	};
-}
+export class CompiledContent {
+	readonly variables: readonly string[];
+	readonly warnings: readonly string[];
+	readonly read: ReadHtml | null;
+	readonly links: number;
+	/** Estimated memory of the compiled content. */
+	readonly bytes: number;
+	readonly #content: Content;
+	readonly #text: string | null;
+	readonly #size: ContentSize;
+	readonly #writeSubject: ReturnType<typeof compileSubject>;
+	readonly #writeFields = fieldWriter();
+	/** Created on demand, because usually only one is needed. */
+	readonly #bodies: { plain?: MessageBody; tracked?: MessageBody } = {};
+	#expected = 4096;
 
-function bodyOf({ text, read, sha256, files, written }: Sources, kind: 'plain' | 'tracked'): MessageBody {
-	const parts = {
-		text: text === null ? null : plainPart(textTemplate(text), 'plain', normalLineEnds),
-		html: read === null ? null : kind === 'tracked' ? trackedPart(read) : plainHtml(read),
-	};
-	return compileBody({ ...parts, sha256, files: placeFiles(written, files) });
+	constructor(content: Content, read: ReadHtml | null, warnings: readonly string[]) {
+		const { subject } = content;
+		const text = content.text === null ? (read?.alternative ?? null) : normalLineEnds(content.text);
+		const html = read?.html ?? null;
+		this.variables = usedVariables(content);
+		this.warnings = warnings;
+		this.read = read;
+		this.links = read?.links.length ?? 0;
+		this.bytes = bytesOf({ subject, text, html });
+		this.#content = content;
+		this.#text = text === null && read === null ? '' : text;
+		this.#size = contentSize({ subject, text, html });
+		this.#writeSubject = compileSubject(parseTemplate(oneLine(subject)));
+	}
+
+	/** Null unless the link is http(s). `join` rewrites exactly the links that are not null. */
+	link(position: number, variables: Recipient['variables']): string | null {
+		const link = this.read?.links[position];
+		return link === undefined ? null : targetUrl(link.target, variables);
+	}
+
+	/** Not dot-stuffed. Uses `memory` if the message fits. Throws before it joins a message that would be too large. */
+	join(envelope: Envelope, recipient: Recipient, memory?: Buffer): Buffer {
+		const { variables, tracking } = recipient;
+		this.#refuseOversize(variables, tracking);
+		const out = new ByteSink(memory ?? Buffer.allocUnsafe(this.#expected));
+		out.text(this.#writeFields(this.#writeSubject(variables), envelope, recipient));
+		this.#bodyFor(tracking).write(out, { variables, tracking: tracking && escapedTracking(tracking) });
+		const message = out.take();
+		this.#expected = message.length + slack;
+		return message;
+	}
+
+	/** The files that follow `join`, in DKIM's relaxed form. `encoded` maps hashes to the results of `encodeFile`. */
+	rest(encoded: ReadonlyMap<string, Buffer>, { tracking }: Pick<Recipient, 'tracking'>): readonly Buffer[] {
+		if ((this.#content.attachments ?? []).length === 0) return [];
+		return this.#bodyFor(tracking).rest.map((piece) => {
+			if (typeof piece === 'string') return Buffer.from(piece, 'latin1');
+			const octets = encoded.get(piece.sha256);
+			if (octets === undefined) throw new Error(`the attachment ${piece.sha256} is missing`);
+			return octets;
+		});
+	}
+
+	/** The message with links as written and without pixel. Throws like `join`. */
+	preview({ variables }: Pick<Recipient, 'variables'>): {
+		subject: string;
+		text: string;
+		html: string | null;
+	} {
+		this.#refuseOversize(variables, null);
+		const { read } = this;
+		const text = this.#text ?? '';
+		return {
+			subject: filledSubject(this.#content.subject, variables),
+			text: renderTemplate(textTemplate(text), variables, normalLineEnds),
+			html: read && renderTemplate(parseTemplate(read.html, read.guards), variables, htmlValue),
+		};
+	}
+
+	#refuseOversize(variables: Recipient['variables'], tracking: Recipient['tracking']): void {
+		const perLink = tracking === null ? 0 : tracking.clickUrl.length + (tracking.clickEnds[0]?.length ?? 0);
+		const fault = joinFault(this.#size, variables, this.links * perLink);
+		if (fault !== null) throw new TooLarge(fault);
+	}
+
+	#bodyFor(tracking: Recipient['tracking']): MessageBody {
+		const kind = tracking === null ? 'plain' : 'tracked';
+		this.#bodies[kind] ??= this.#compileBody(kind);
+		return this.#bodies[kind];
+	}
+
+	#compileBody(kind: 'plain' | 'tracked'): MessageBody {
+		const { html, attachments = [] } = this.#content;
+		const text = this.#text;
+		const { read } = this;
+		return compileBody({
+			text: text === null ? null : plainPart(textTemplate(text), 'plain', normalLineEnds),
+			html: read && (kind === 'tracked' ? trackedPart(read) : plainHtml(read)),
+			sha256: contentSha256(this.#content),
+			files: placeFiles(html, attachments),
+		});
+	}
 }
 
 function textTemplate(text: string): Template {
@@ -168,4 +180,91 @@ export function bytesOf({ subject, text, html }: Pick<Content, 'subject' | 'text
 	const all = `${subject}${text ?? ''}${html ?? ''}`;
 	const width = /[^\x00-\xff]/.test(all) ? 2 : 1;
 	return 6 * 1024 + 4 * width * all.length + 200 * (all.split('#').length + all.split('href').length);
+}
+
+type TrackedSlot = Slot | LinkSlot | { readonly kind: 'pixel' };
+
+interface LinkSlot extends Pick<Link, 'depends' | 'target'> {
+	readonly kind: 'link';
+	readonly position: number;
+	readonly written: Template;
+}
+
+/** The pixel is visible but out of the flow, because some programs do not load hidden images. */
+const pixel = {
+	before: '<img src="',
+	after: `" width="1" height="1" alt="" style="${[
+		'position:absolute',
+		'float:left',
+		'display:block',
+		'width:1px',
+		'height:1px',
+		'margin:-1px -1px 0 0',
+		'padding:0',
+		'border:0',
+	]
+		.map((declaration) => `${declaration}!important`)
+		.join(';')}">`,
+};
+
+function trackedTemplate({ html, links, guards, bodyEnd }: ReadHtml): Template<TrackedSlot> {
+	const literals = [''];
+	const slots: TrackedSlot[] = [];
+	let from = 0;
+	const addText = (end: number) => {
+		const text = parseTemplate(html.slice(from, end), guards, from);
+		append(literals, text.literals[0] ?? '');
+		// Do not spread the list: hundreds of thousands of arguments overflow the stack.
+		for (let index = 1; index < text.literals.length; index++) literals.push(text.literals[index] ?? '');
+		for (const slot of text.slots) slots.push(slot);
+		from = end;
+	};
+	const addPixel = () => {
+		append(literals, pixel.before);
+		slots.push({ kind: 'pixel' });
+		literals.push(pixel.after);
+	};
+	let isPixelDue = true;
+	for (const [position, { start, end, target, depends }] of links.entries()) {
+		if (isPixelDue && start > bodyEnd) {
+			addText(bodyEnd);
+			addPixel();
+			isPixelDue = false;
+		}
+		addText(start);
+		const written = parseTemplate(html.slice(start, end), guards, start);
+		slots.push({ kind: 'link', position, target, depends, written });
+		literals.push('');
+		from = end;
+	}
+	if (isPixelDue) {
+		addText(bodyEnd);
+		addPixel();
+	}
+	addText(html.length);
+	return { literals, slots };
+}
+
+function escapedTracking({ openUrl, clickUrl, clickEnds }: Tracking): Tracking {
+	return { openUrl: htmlValue(openUrl), clickUrl: htmlValue(clickUrl), clickEnds };
+}
+
+/** URLs are escaped already (`escapedTracking`), except for their ends. */
+function fillTracked(
+	slot: TrackedSlot,
+	{ variables, tracking }: BodyValues,
+	write: (text: string) => void,
+): void {
+	if (slot.kind === 'variable') write(fillSlot(slot, variables, htmlValue));
+	else if (slot.kind === 'pixel') write(tracking?.openUrl ?? '');
+	else if (tracking === null || !isTrackable(slot, variables)) {
+		write(renderTemplate(slot.written, variables, htmlValue));
+	} else {
+		write(tracking.clickUrl);
+		write(htmlValue(tracking.clickEnds[slot.position] ?? ''));
+	}
+}
+
+function append(literals: string[], text: string): void {
+	literals[literals.length - 1] += text;
 }

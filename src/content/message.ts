@@ -1,10 +1,9 @@
 import type { Envelope } from '../api/messages.js';
 import { oneLine } from '../api/variables.js';
 import { fileFields, type Placed, type PlacedFile } from './attachments.js';
-import type { ByteSink } from './byte-sink.js';
 import { renderTemplate, type Template } from './fill-variables.js';
 import { addressField, customField, dateField, tokenField, unstructuredField } from './header-fields.js';
-import type { BodyValues, Part } from './part.js';
+import type { BodyValues, ByteSink, Part } from './part.js';
 import type { Recipient } from './types.js';
 
 interface MessageParts {

@@ -1,6 +1,6 @@
-import { readMarkup } from './attributes.js';
+import { variablesIn } from '../api/variables.js';
+import { type Edit, edited, readMarkup } from './attributes.js';
 import { normalLineEnds } from './fill-variables.js';
-import { inlineStyles } from './inline-css.js';
 import { findLinks, type Link } from './links.js';
 import { isTooDeep, tooDeep } from './nesting.js';
 import { noAlternative, textAlternative } from './text-alternative.js';
@@ -49,16 +49,13 @@ function declaredUtf8(html: string): string {
 		(tag, name, value) =>
 			tag === 'meta' && (name === 'charset' || (name === 'content' && /charset\s{0,9}=/i.test(value))),
 	);
-	let written = '';
-	let from = 0;
-	for (const { name, start, end } of attributes) {
+	const edits = attributes.flatMap(({ name, start, end }): Edit[] => {
 		const value = html.slice(start, end);
 		const charset = name === 'charset' ? /.+/s : /(?<=charset\s{0,9}=\s{0,9}["']?)[\w.:-]{1,60}/i;
-		if (/utf-?8/i.test(charset.exec(value)?.[0] ?? 'utf-8')) continue;
-		written += html.slice(from, start) + value.replace(charset, 'utf-8');
-		from = end;
-	}
-	return written + html.slice(from);
+		const isUtf8 = /utf-?8/i.test(charset.exec(value)?.[0] ?? 'utf-8');
+		return isUtf8 ? [] : [[start, end, value.replace(charset, 'utf-8')]];
+	});
+	return edited(html, edits);
 }
 
 function refuse(): never {
@@ -74,4 +71,101 @@ function alternativeOf(html: string, isDeep: boolean): { text: string | null; wa
 	} catch (error) {
 		return { text: null, warnings: [noAlternative(error instanceof Error ? error.message : String(error))] };
 	}
+}
+
+const maxInlineBytes = 2 * 1024 * 1024;
+/** Limits the result, because a rule of 1 KB may be copied into each of 10,000 elements. */
+const maxInlinedLength = 2 * maxInlineBytes;
+
+function inlineStyles(
+	html: string,
+	inlineCss: (html: string) => string,
+): { html: string; warnings: readonly string[] } {
+	if (!/<style[\s>/]/i.test(html)) return { html, warnings: [] };
+	if (Buffer.byteLength(html) > maxInlineBytes) return asWritten(html, 'the HTML is larger than 2 MiB');
+	try {
+		const inlined = withPossibleAttributes(html, inlineCss(html));
+		if (inlined.length > maxInlinedLength) return asWritten(html, 'the HTML would become larger than 4 MiB');
+		if (!keepsVariables(html, inlined)) return asWritten(html, 'it would have changed the variables');
+		if (!keepsLinks(html, inlined)) return asWritten(html, 'it would have changed the links');
+		return { html: inlined, warnings: [] };
+	} catch (error) {
+		return asWritten(html, error instanceof Error ? error.message : String(error));
+	}
+}
+
+const size = /^\d+(?:\.\d+)?%?$/;
+/** The inliner copies styles into attributes without checking the values (`height: auto`). */
+const possible: ReadonlyMap<string, RegExp> = new Map([
+	['width', size],
+	['height', size],
+	['bgcolor', /^(?:#[\da-f]{3,8}|[a-z]+)$/i],
+	['align', /^(?:left|right|center|justify)$/i],
+	['valign', /^(?:top|middle|bottom|baseline)$/i],
+]);
+
+/** Restores the author's attribute, or removes it, if the inliner wrote an invalid value. */
+function withPossibleAttributes(before: string, after: string): string {
+	const read = (html: string) =>
+		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);
+	const own = new Map(
+		read(before).map(({ tagIndex, name, start, end }) => [`${tagIndex} ${name}`, before.slice(start, end)]),
+	);
+	const edits = read(after).flatMap(({ tagIndex, name, start, end }): Edit[] => {
+		const value = own.get(`${tagIndex} ${name}`);
+		if (value === after.slice(start, end) || possible.get(name)?.test(after.slice(start, end))) return [];
+		return [value === undefined ? [start - name.length - 3, end + 1, ''] : [start, end, value]];
+	});
+	return edited(after, edits);
+}
+
+/** True if inlining kept all variables. Variables of a style sheet may appear in elements. */
+function keepsVariables(before: string, after: string): boolean {
+	const [body, css] = apart(before);
+	const was = count(variablesIn(body));
+	const styled = new Set(variablesIn(css));
+	const is = count(variablesIn(apart(after)[0]));
+	return [...new Set([...was.keys(), ...is.keys()])].every((name) => {
+		const [old, now] = [was.get(name) ?? 0, is.get(name) ?? 0];
+		return now === old || (now > old && styled.has(name));
+	});
+}
+
+/** True if inlining kept the order of links, because a click identifies its link by position. */
+function keepsLinks(before: string, after: string): boolean {
+	const targets = (html: string) => JSON.stringify(findLinks(html).map(({ target }) => target));
+	return targets(before) === targets(after);
+}
+
+export function notInlined(why: string): string {
+	return `CSS was not inlined: ${why.replace(/\.$/, '')}. The HTML goes out as written.`;
+}
+
+function asWritten(html: string, why: string): { html: string; warnings: readonly string[] } {
+	return { html, warnings: [notInlined(why)] };
+}
+
+function count(names: readonly string[]): Map<string, number> {
+	const counts = new Map<string, number>();
+	for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+	return counts;
+}
+
+/** Avoids a lazy regular expression, which would take quadratic time. */
+function apart(html: string): [outside: string, inside: string] {
+	const lower = html.toLowerCase();
+	// Lower case can change the length of a text (U+0130). Then the whole text counts as outside.
+	if (lower.length !== html.length) return [html, ''];
+	let outside = '';
+	let inside = '';
+	let from = 0;
+	while (from < html.length) {
+		const start = lower.indexOf('<style', from);
+		const end = start === -1 ? -1 : lower.indexOf('</style', start);
+		if (end === -1) break;
+		outside += `${html.slice(from, start)} `;
+		inside += `${html.slice(start, end)} `;
+		from = end;
+	}
+	return [outside + html.slice(from), inside];
 }

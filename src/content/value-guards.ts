@@ -1,5 +1,13 @@
 import { hasDefault, referencePattern } from '../api/variables.js';
-import { type Attribute, type Markup, type Piece, piecesOf, readMarkup } from './attributes.js';
+import {
+	type Attribute,
+	type Edit,
+	edited,
+	type Markup,
+	type Piece,
+	piecesOf,
+	readMarkup,
+} from './attributes.js';
 import { encodedIn, mayLoad, type StyleGuard, schemeEnd, styleGuards, type UrlGuard } from './safe-values.js';
 
 export type ValueGuard = UrlGuard | StyleGuard | 'query';
@@ -90,14 +98,10 @@ function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void
 
 /** Adds quotes, because a value with a space would add attributes to `<a href=#url#>`. */
 export function quoteAttributes(html: string): string {
-	let quoted = '';
-	let from = 0;
-	for (const { isQuoted, start, end } of markupWithVariables(html).attributes) {
-		if (isQuoted) continue;
-		quoted += `${html.slice(from, start)}"${html.slice(start, end).replaceAll('"', '&quot;')}"`;
-		from = end;
-	}
-	return from === 0 ? html : quoted + html.slice(from);
+	const edits = markupWithVariables(html)
+		.attributes.filter(({ isQuoted }) => !isQuoted)
+		.map(({ start, end }): Edit => [start, end, `"${html.slice(start, end).replaceAll('"', '&quot;')}"`]);
+	return edited(html, edits);
 }
 
 function pieceText(piece: Piece): string {

@@ -1,12 +1,12 @@
 // Composing a message from compiled content, compared with compiling the content for each message.
 import juice from 'juice';
 import MailComposer from 'nodemailer/lib/mail-composer';
-import { compileContent } from '../../src/content/compile.js';
+import { type CompiledContent, compileContent } from '../../src/content/compile.js';
 import { htmlValue, parseTemplate, renderTemplate } from '../../src/content/fill-variables.js';
 import { findLinks } from '../../src/content/links.js';
 import { readHtml } from '../../src/content/read-html.js';
 import { textAlternative } from '../../src/content/text-alternative.js';
-import type { CompiledContent, Recipient } from '../../src/content/types.js';
+import type { Recipient } from '../../src/content/types.js';
 import { type Keyring, trackingKey, trackingOf } from '../../src/delivery/tracking/tokens.js';
 import { newsletter } from '../content/newsletter.js';
 import { content, envelope, hasCorpora, recipient, templates } from '../content/support.js';

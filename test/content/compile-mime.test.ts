@@ -3,8 +3,8 @@ import MailComposer from 'nodemailer/lib/mail-composer';
 import PostalMime, { type Email } from 'postal-mime';
 import { describe, expect, it } from 'vitest';
 import type { Content, Envelope } from '../../src/api/messages.js';
-import { compileContent } from '../../src/content/compile.js';
-import type { CompiledContent, Recipient } from '../../src/content/types.js';
+import { type CompiledContent, compileContent } from '../../src/content/compile.js';
+import type { Recipient } from '../../src/content/types.js';
 import { readHere } from '../support/read-here.js';
 import { corpusStrings } from './corpus-strings.js';
 import {

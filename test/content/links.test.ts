@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';
 import { describe, expect, it } from 'vitest';
-import { compileContent } from '../../src/content/compile.js';
+import { type CompiledContent, compileContent } from '../../src/content/compile.js';
 import { findLinks } from '../../src/content/links.js';
 import { readHtml } from '../../src/content/read-html.js';
-import type { CompiledContent, Tracking } from '../../src/content/types.js';
+import type { Tracking } from '../../src/content/types.js';
 import { createInliner } from '../../src/threads/readers.js';
 import { readHere } from '../support/read-here.js';
 import { content, envelope, hasCorpora, recipient, templates, valuesFor, wireProblems } from './support.js';

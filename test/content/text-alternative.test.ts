@@ -43,8 +43,8 @@ describe('the text alternative', () => {
 		['<a href="//host/?a=#q#">x</a>', 'x [//host/?a=a%20b]'],
 		['<a href="/page?n=1&amp;a=#q#">x</a> see: #q#', 'x [/page?n=1&a=a%20b] see: a b'],
 	])('of %j has values at the same places as the HTML', async (html, text) => {
-		const { preview } = await compileContent(content({ html }), readHere);
-		expect(preview({ variables: { q: 'a b' } }).text).toBe(text);
+		const compiled = await compileContent(content({ html }), readHere);
+		expect(compiled.preview({ variables: { q: 'a b' } }).text).toBe(text);
 	});
 
 	it.each([

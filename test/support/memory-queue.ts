@@ -3,7 +3,7 @@
 import type { Micros } from '../../src/api/datetime.js';
 import type { Content, Envelope } from '../../src/api/messages.js';
 import type { MessageState } from '../../src/api/records.js';
-import type { CompiledContent } from '../../src/content/types.js';
+import { compileContent } from '../../src/content/compile.js';
 import type { RunOptions } from '../../src/delivery/run.js';
 import type { DeliveryOutcome } from '../../src/engine/rules/outcomes.js';
 import type { StoredSubmission } from '../../src/store/campaigns.js';
@@ -141,34 +141,11 @@ export function createMemoryQueue(c: {
 	};
 }
 
-export const plainContents: { get(): Promise<CompiledContent> } = {
-	get: async () => ({
-		variables: [],
-		warnings: [],
-		read: null,
-		links: 0,
-		bytes: 0,
-		link: () => null,
-		join: (envelope, recipient) =>
-			Buffer.from(
-				[
-					`From: ${envelope.from}`,
-					`To: ${recipient.to}`,
-					`Message-ID: <${recipient.messageId}>`,
-					`Date: ${new Date(recipient.dateMs).toUTCString()}`,
-					...(recipient.listUnsubscribeUrl === null
-						? []
-						: [`List-Unsubscribe: <${recipient.listUnsubscribeUrl}>`]),
-					'',
-					'.a line with a dot',
-					`view ${recipient.variables['view_url'] ?? '-'}`,
-					'',
-				].join('\r\n'),
-			),
-		rest: () => [],
-		preview: () => ({ subject: '', text: '', html: null }),
-	}),
-};
+const plain = compileContent(
+	{ subject: 'Hello', text: 'A text\nview:#view_url|-#\n', html: null, disable_inline: false },
+	() => Promise.reject(new Error('no HTML')),
+);
+export const plainContents = { get: () => plain };
 
 function stateAfter({ kind }: DeliveryOutcome): MessageState {
 	if (kind === 'released') return 'queued';

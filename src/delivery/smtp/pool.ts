@@ -2,8 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { PeerCertificate } from 'node:tls';
 import type { Reply } from '../../engine/rules/outcomes.js';
 import { classify, localReply } from '../reply.js';
-import type { OpeningFailure, TraceEntry } from './opening.js';
-import { type Opened, openSession, type Session } from './session.js';
+import { type Opened, type OpeningFailure, openSession, type Session, type TraceEntry } from './session.js';
 import { type SmtpSettings, type SmtpTimeouts, standardTimeouts } from './settings.js';
 import { broken, type Conversation, type Mail } from './transaction.js';
 

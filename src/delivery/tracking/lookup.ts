@@ -4,7 +4,7 @@ import type { Uuid } from '../../api/records.js';
 import { withOwn } from '../../api/variables.js';
 import { placeFiles, withImages } from '../../content/attachments.js';
 import type { ContentCache } from '../../content/cache.js';
-import type { CompiledContent } from '../../content/types.js';
+import type { CompiledContent } from '../../content/compile.js';
 import type { Reads, Writes } from '../../store/operations.js';
 import type { TrackedEvent } from '../../store/store.js';
 import { createSubmissions } from '../composer.js';

@@ -1,7 +1,7 @@
 /** Each reply reaches its mail, whether mailctl's own socket (plain, to an IP address) or nodemailer's reads it. */
 import { describe, expect, it } from 'vitest';
-import { PhaseTracker, replyOf } from '../../../src/delivery/smtp/opening.js';
 import { SmtpPool } from '../../../src/delivery/smtp/pool.js';
+import { PhaseTracker, replyOf } from '../../../src/delivery/smtp/session.js';
 import { ehloName } from '../../../src/delivery/smtp/settings.js';
 import { wireBody } from '../../../src/delivery/smtp/transaction.js';
 import { plainSettings } from '../../support/delivery.js';
