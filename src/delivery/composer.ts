@@ -13,7 +13,7 @@ import type { StoredKey } from '../store/maintenance.js';
 import type { Queue, Reads } from '../store/operations.js';
 import type { Leased } from '../store/queue.js';
 import { type KeysFor, type SigningKey, signMessage } from './dkim/sign.js';
-import { createEncodedFiles, type EncodedFiles } from './files.js';
+import { EncodedFiles } from './files.js';
 import { type Conversation, type Mail, unsendable } from './smtp/transaction.js';
 import { type LinkOptions, messageLinks, trackingOf, usedLinks } from './tracking/tokens.js';
 
@@ -76,7 +76,7 @@ export class Composer {
 	constructor(options: ComposerOptions) {
 		this.#options = options;
 		this.#submissions = createSubmissions(options.reads);
-		this.#files = options.files ?? createEncodedFiles(options.reads);
+		this.#files = options.files ?? new EncodedFiles(options.reads);
 	}
 
 	/** Returns the mail, or why it can never be composed. Rejects only if the store fails. */

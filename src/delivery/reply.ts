@@ -10,55 +10,46 @@ import {
 } from './reply-words.js';
 import type { Conversation } from './smtp/transaction.js';
 
-interface ReplyReader {
-	/** Joins continuation lines by LF, without CRs. A line without a code is a reply too. */
-	read(chunk: Buffer): readonly string[];
-	readonly isTooLarge: boolean;
-	/** Returns an unfinished last line that starts like a refusal, because some servers hang up in the middle of one. */
-	lastWords(): string | null;
-}
-
-export function createReplyReader(maxBytes: number): ReplyReader {
+export class ReplyReader {
+	readonly #maxBytes: number;
 	// Keeps bytes as latin1, so that a character split between packets is whole when it is decoded.
-	let rest = '';
-	let begun = '';
-	const add = (line: string): string | null => {
-		begun += line.endsWith('\r') ? line.slice(0, -1) : line;
-		if (isContinued(line)) {
-			begun += '\n';
-			return null;
-		}
-		const reply = begun;
-		begun = '';
-		return reply === '' ? null : decoded(reply);
-	};
-	return {
-		read(chunk) {
-			const text = chunk.toString('latin1');
-			const replies: string[] = [];
-			let from = 0;
-			// Search only the chunk: searching the whole unfinished line for each packet would take quadratic time.
-			for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
-				const reply = add(rest + text.slice(from, end));
-				if (reply !== null) replies.push(reply);
-				rest = '';
-				from = end + 1;
-			}
-			rest += text.slice(from);
-			return replies;
-		},
-		get isTooLarge() {
-			return rest.length + begun.length > maxBytes;
-		},
-		lastWords() {
-			const words = begun + rest;
-			return /^[45]\d{2}(?:[ -]|$)/.test(words) ? decoded(words) : null;
-		},
-	};
-}
+	#rest = '';
+	#begun = '';
 
-function isContinued(line: string): boolean {
-	return line[3] === '-' && /^\d{3}/.test(line);
+	constructor(maxBytes: number) {
+		this.#maxBytes = maxBytes;
+	}
+
+	/** Joins continuation lines by LF, without CRs. A line without a code is a reply too. */
+	read(chunk: Buffer): readonly string[] {
+		const text = chunk.toString('latin1');
+		const replies: string[] = [];
+		let from = 0;
+		// Search only the chunk: searching the whole unfinished line for each packet would take quadratic time.
+		for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
+			const line = this.#rest + text.slice(from, end);
+			this.#begun += line.endsWith('\r') ? line.slice(0, -1) : line;
+			if (line[3] === '-' && /^\d{3}/.test(line)) this.#begun += '\n';
+			else {
+				if (this.#begun !== '') replies.push(decoded(this.#begun));
+				this.#begun = '';
+			}
+			this.#rest = '';
+			from = end + 1;
+		}
+		this.#rest += text.slice(from);
+		return replies;
+	}
+
+	get isTooLarge(): boolean {
+		return this.#rest.length + this.#begun.length > this.#maxBytes;
+	}
+
+	/** Returns an unfinished last line that starts like a refusal, because some servers hang up in the middle of one. */
+	lastWords(): string | null {
+		const words = this.#begun + this.#rest;
+		return /^[45]\d{2}(?:[ -]|$)/.test(words) ? decoded(words) : null;
+	}
 }
 
 function decoded(latin1: string): string {

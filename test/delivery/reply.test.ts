@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classify, createReplyReader, parseReply, type Verdict } from '../../src/delivery/reply.js';
+import { classify, parseReply, ReplyReader, type Verdict } from '../../src/delivery/reply.js';
 import type { Conversation } from '../../src/delivery/smtp/transaction.js';
 import type { SmtpPhase } from '../../src/engine/rules/outcomes.js';
 
@@ -245,7 +245,7 @@ describe('a reply', () => {
 });
 
 const read = (...chunks: string[]) => {
-	const reader = createReplyReader(100);
+	const reader = new ReplyReader(100);
 	return chunks.map((chunk) => reader.read(Buffer.from(chunk)));
 };
 
@@ -264,7 +264,7 @@ describe('replies', () => {
 	});
 
 	it('keep a character that is split between packets', () => {
-		const reader = createReplyReader(100);
+		const reader = new ReplyReader(100);
 		const bytes = Buffer.from('250 é\r\n');
 		expect([reader.read(bytes.subarray(0, 5)), reader.read(bytes.subarray(5))]).toEqual([[], ['250 é']]);
 	});
@@ -273,7 +273,7 @@ describe('replies', () => {
 		['a line without an end', ['250 ', 'x'.repeat(100)]],
 		['continuation lines without an end', Array.from({ length: 20 }, () => '250-again\r\n')],
 	])('are too large: %s', (_name, chunks) => {
-		const reader = createReplyReader(100);
+		const reader = new ReplyReader(100);
 		expect(reader.read(Buffer.from('250 Ok\r\n'))).toEqual(['250 Ok']);
 		expect(reader.isTooLarge).toBe(false);
 		for (const chunk of chunks) reader.read(Buffer.from(chunk));
@@ -281,10 +281,10 @@ describe('replies', () => {
 	});
 
 	it('of a server that hung up count if they are refusals', () => {
-		const reader = createReplyReader(100);
+		const reader = new ReplyReader(100);
 		reader.read(Buffer.from('250 Ok\r\n550 5.1.1 No su'));
 		expect(reader.lastWords()).toBe('550 5.1.1 No su');
-		const other = createReplyReader(100);
+		const other = new ReplyReader(100);
 		other.read(Buffer.from('250 O'));
 		expect(other.lastWords()).toBeNull();
 	});

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { foreseeReports, type Ingested, ingestMail, readReport } from '../../delivery/bounces/ingest.js';
 import { isMbox, mailsIn, openMailbox, type StoredMail } from '../../delivery/bounces/mailbox.js';
-import type { Place, Report, ReportedRecipient, ReturnedMessage } from '../../delivery/bounces/report.js';
+import type { Place } from '../../delivery/bounces/mime.js';
+import type { Report, ReportedRecipient, ReturnedMessage } from '../../delivery/bounces/report.js';
 import { fileStream } from '../../tables/source.js';
 import { type LocalParts, openVerp } from './parts.js';
 

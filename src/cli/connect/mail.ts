@@ -9,7 +9,7 @@ import { type ContentCache, createContentCache } from '../../content/cache.js';
 import { createVerp } from '../../delivery/bounces/verp.js';
 import { addressOf, Composer } from '../../delivery/composer.js';
 import { createKeyReader, type KeysFor, signMessage } from '../../delivery/dkim/sign.js';
-import { createEncodedFiles, type EncodedFiles } from '../../delivery/files.js';
+import { EncodedFiles } from '../../delivery/files.js';
 import { formatReply } from '../../delivery/reply.js';
 import { createWorker } from '../../delivery/run.js';
 import { type PoolOptions, SmtpPool, usualConnections } from '../../delivery/smtp/pool.js';
@@ -85,7 +85,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 	const { store, clock } = parts;
 	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });
 	const contents = createContentCache({ askHtml: inliner.read, maxBytes: contentCacheBytes });
-	const files = createEncodedFiles(store.reads);
+	const files = new EncodedFiles(store.reads);
 	const keysFor = createKeyReader({ reads: store.reads, clock });
 	const links = async () => {
 		const settings = await readSettings(store);

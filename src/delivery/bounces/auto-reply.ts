@@ -1,6 +1,6 @@
 import { addressIn } from './addresses.js';
 import { type Extract, joinLines } from './extract.js';
-import { decodeWords, type Field, fieldsWithin, fieldValue, findField } from './mime.js';
+import { decodeWords, type Field, fieldsWithin, fieldValue, findField, placeOf } from './mime.js';
 import { deliveryReport, judgeStatement, type Report } from './report.js';
 
 interface Sign {
@@ -22,23 +22,17 @@ const signs: readonly Sign[] = [
 	{ field: 'auto-submitted', value: /^auto-replied\b/i },
 ];
 
-/** Null if the mail is not an automatic reply, such as an unsubscribe request that a mail program sends (RFC 2369). */
-export function autoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
-	const subject = findField(fields, 'subject')?.value ?? '';
-	return /^unsubscribe\b/i.test(subject) ? null : signOf(fields, signs);
-}
-
-/** Uses only signs that no bounce has: Exim marks its bounces `Auto-Submitted: auto-replied` too. */
-export function plainAutoReplySign(fields: readonly Field[]): { why: string; line: number } | null {
-	return signOf(
-		fields,
-		signs.filter(({ isPlain }) => isPlain === true),
-	);
-}
-
-function signOf(fields: readonly Field[], among: readonly Sign[]): { why: string; line: number } | null {
-	for (const { field, value } of among) {
-		const found = findField(fields, field);
+/**
+ * Null if the mail is not an automatic reply, such as an unsubscribe request that a mail program sends (RFC 2369).
+ * `plain` uses only signs that no bounce has: Exim marks its bounces `Auto-Submitted: auto-replied` too.
+ */
+export function autoReplySign(
+	fields: readonly Field[],
+	among: 'plain' | 'all' = 'all',
+): { why: string; line: number } | null {
+	if (among === 'all' && /^unsubscribe\b/i.test(findField(fields, 'subject')?.value ?? '')) return null;
+	for (const { field, value, isPlain } of signs) {
+		const found = among === 'plain' && !isPlain ? null : findField(fields, field);
 		const text = decodeWords(found?.value ?? '').slice(0, 998);
 		if (found !== null && value.test(text))
 			return { why: `${found.name}: ${text.slice(0, 80)}`, line: found.line };
@@ -61,7 +55,7 @@ export function readDisposition({ mail, notice, returned }: Extract): Report | n
 	const detail = joinLines(notice?.lines ?? []).slice(0, 500);
 	if (!isRefused || address === null || !overQuota.test(detail))
 		return { kind: 'not_a_report', why: 'a disposition notification (RFC 8098): the mail arrived' };
-	const place = { part: part.path, type: part.type, line: part.line };
-	const refused = judgeStatement({ address, original: null, detail, form: 'RFC 8098', place }, 'failed');
+	const statement = { address, original: null, detail, form: 'RFC 8098', place: placeOf(part) };
+	const refused = judgeStatement(statement, 'failed');
 	return deliveryReport([refused], { returned: returned() });
 }

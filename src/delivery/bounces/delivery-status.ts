@@ -1,7 +1,7 @@
 import { cleanText } from '../reply.js';
 import { addressIn } from './addresses.js';
 import { aboutAddress, type Extract, type Notice, noticeUpTo, ownLines } from './extract.js';
-import { type Field, fieldValue, findField, type Line, type Part, parseFields } from './mime.js';
+import { type Field, fieldValue, findField, type Line, type Part, parseFields, placeOf } from './mime.js';
 import {
 	type DeliveryAction,
 	type DeliveryReport,
@@ -213,7 +213,7 @@ function judgeEntry(
 			remote_mta: entry.remote_mta,
 			...(told === null && inText === null ? { hard: false, why: notJudged } : verdict),
 			form: told === null ? inReturnedOnly : 'RFC 3464',
-			place: { part: part.path, type: part.type, line: entry.line },
+			place: placeOf({ ...part, line: entry.line }),
 		},
 	];
 }

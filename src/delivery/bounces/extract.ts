@@ -10,6 +10,8 @@ import {
 	type Mail,
 	type Part,
 	parseFields,
+	placeOf,
+	valuesOf,
 } from './mime.js';
 import type { ReturnedMessage } from './report.js';
 import { recipientsIn, type TextRecipient } from './text-recipients.js';
@@ -172,7 +174,7 @@ export function isReturned({ type }: Part): boolean {
 function findReturned(mail: Mail): ReturnedMessage | null {
 	for (const part of mail.parts.filter(isReturned)) {
 		const fields = fieldsWithin(part);
-		if (fields.length > 0) return returnedFrom(fields, { part: part.path, type: part.type, line: part.line });
+		if (fields.length > 0) return returnedFrom(fields, placeOf(part));
 	}
 	const texts = mail.parts.filter((one) => !one.isMultipart && /^(?:text|multipart)\//.test(one.type));
 	for (const text of texts) {
@@ -180,7 +182,7 @@ function findReturned(mail: Mail): ReturnedMessage | null {
 		const fields = fieldsFrom(lines, endOfNotice(lines));
 		const first = fields[0];
 		if (fields.length >= 2 && first !== undefined)
-			return returnedFrom(fields, { part: text.path, type: text.type, line: first.line });
+			return returnedFrom(fields, placeOf({ ...text, line: first.line }));
 	}
 	return null;
 }
@@ -223,12 +225,7 @@ function returnedFrom(fields: readonly Field[], place: ReturnedMessage['place'])
 	return {
 		message_id: messageId(fieldValue(fields, 'message-id')),
 		subject: subject === null ? null : decodeWords(subject).slice(0, 998),
-		to: addressesIn(
-			fields
-				.filter(({ name }) => name === 'to')
-				.map(({ value }) => decodeWords(value))
-				.join(' '),
-		),
+		to: addressesIn(decodeWords(valuesOf(fields, 'to'))),
 		x_headers: Object.fromEntries(ours.map(({ name, value }) => [name, value.slice(0, 998)])),
 		place,
 	};

@@ -1,6 +1,6 @@
 import { addressesIn, addressIn } from './addresses.js';
 import { type Extract, isReturned } from './extract.js';
-import { type Field, fieldsWithin, fieldValue, type Mail, type Part } from './mime.js';
+import { type Field, fieldsWithin, fieldValue, type Mail, type Part, placeOf, valuesOf } from './mime.js';
 import type { FeedbackReport } from './report.js';
 
 /** Complaints of RFC 5965 s.7.3, and `opt-out` of its drafts. `not-spam`, `virus` and others are not complaints. */
@@ -23,7 +23,7 @@ export function readFeedback(found: Extract): FeedbackReport | null {
 		user_agent: fieldValue(fields, 'user-agent'),
 		envelope_id: fieldValue(fields, 'original-envelope-id'),
 		returned: returned(),
-		place: { part: part.path, type: part.type, line: part.line },
+		place: placeOf(part),
 	};
 }
 
@@ -53,7 +53,7 @@ function readOutlook({ mail, subject, returned }: Extract): FeedbackReport | nul
 			user_agent: null,
 			envelope_id: null,
 			returned: returned(),
-			place: { part: part.path, type: part.type, line: part.line },
+			place: placeOf(part),
 		};
 	}
 	return null;
@@ -63,8 +63,7 @@ const outlookField = 'x-hmxmroriginalrecipient';
 
 /** Returns the recipients in the report, or those in the returned message. Some receivers remove both. */
 function recipientsOf(fields: readonly Field[], mail: Mail): string[] {
-	const told = fields.filter(({ name }) => name === 'original-rcpt-to' || name === 'removal-recipient');
-	const own = addressesIn(told.map(({ value }) => value).join(' '));
+	const own = addressesIn(valuesOf(fields, 'original-rcpt-to', 'removal-recipient'));
 	if (own.length > 0) return own;
 	const returned = mail.parts.find(isReturned);
 	if (returned === undefined) return [];

@@ -6,7 +6,7 @@ import type { Uuid } from '../../api/records.js';
 import type { ReportedAddress, ReturnedReport } from '../../engine/rules/outcomes.js';
 import type { Reads } from '../../store/operations.js';
 import type { RecordedReport, ReportOutcome } from '../../store/store.js';
-import { autoReplySign, plainAutoReplySign, readDisposition } from './auto-reply.js';
+import { autoReplySign, readDisposition } from './auto-reply.js';
 import { readDeliveryStatus } from './delivery-status.js';
 import { type Extract, extract } from './extract.js';
 import { readFeedback } from './feedback.js';
@@ -53,20 +53,10 @@ const waitMs = 250;
 export async function ingestMail(mail: ReturnedMail, options: IngestOptions): Promise<Ingested> {
 	const { report, sha256 } =
 		options.read === undefined ? readMail(mail.bytes) : await options.read(mail.bytes);
-	switch (report.kind) {
-		case 'auto_reply':
-			return 'auto_reply';
-		case 'not_a_report':
-			return 'not_report';
-		case 'delivery_notice':
-		case 'feedback':
-			return 'notice';
-		case 'bounce':
-		case 'complaint':
-			return recordReport({ ...mail, report, sha256 }, options);
-		default:
-			return report satisfies never;
-	}
+	if (report.kind === 'auto_reply') return 'auto_reply';
+	if (report.kind === 'not_a_report') return 'not_report';
+	if (report.kind === 'delivery_notice' || report.kind === 'feedback') return 'notice';
+	return recordReport({ ...mail, report, sha256 }, options);
 }
 
 async function recordReport(
@@ -76,7 +66,7 @@ async function recordReport(
 	const matched = matchMessage(report, { ...mail, verp });
 	if (matched === null) return 'unmatched';
 	const isComplaint = 'feedback_type' in report;
-	const reported = isComplaint ? report.recipients.map(complaining) : failed(report);
+	const reported = isComplaint ? complaining(report) : failed(report);
 	if (!isComplaint && reported.length === 0) return 'notice';
 	// Bounces of mail with a signed return path come back to that path, so a bounce without one may be forged.
 	const isUnsigned = matched.matched === 'message_id' && verp !== null;
@@ -97,13 +87,13 @@ async function recordReport(
 }
 
 function verdictOf(outcome: Exclude<ReportOutcome, { kind: 'in_flight' }>): Ingested {
-	if (outcome.kind === 'known') return 'duplicate';
-	if (outcome.kind === 'unmatched') return 'unmatched';
+	if (outcome.kind !== 'recorded') return outcome.kind === 'known' ? 'duplicate' : 'unmatched';
 	return outcome.effect === 'complaint' ? 'complaint' : 'bounce';
 }
 
-function complaining(address: string): ReportedAddress {
-	return { addresses: [emailKey(address)], hard: false, smtp_code: null, diagnostic: null };
+function complaining({ recipients }: FeedbackReport): ReportedAddress[] {
+	const rest = { hard: false, smtp_code: null, diagnostic: null };
+	return recipients.map((address) => ({ addresses: [emailKey(address)], ...rest }));
 }
 
 function failed({ recipients }: DeliveryReport): ReportedAddress[] {
@@ -181,7 +171,7 @@ function readExtract(found: Extract): Report {
 	const formal =
 		readDeliveryStatus(found) ?? readFeedback(found) ?? readSesMail(mail) ?? readDisposition(found);
 	if (formal !== null) return formal;
-	const plain = plainAutoReplySign(mail.fields);
+	const plain = autoReplySign(mail.fields, 'plain');
 	const bounce = plain === null ? readTextBounce(found) : null;
 	const isJudged = bounce?.recipients.some(({ form }) => form !== inReturnedOnly) ?? false;
 	const inner = isJudged ? null : wrappedIn(found);

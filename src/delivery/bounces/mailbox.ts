@@ -41,19 +41,14 @@ export async function* openMailbox(
 
 export async function* mailsIn(pieces: AsyncIterable<Buffer>): AsyncGenerator<StoredMail> {
 	const iterator = pieces[Symbol.asyncIterator]();
-	const kept: Buffer[] = [];
-	let length = 0;
+	let begin = Buffer.alloc(0);
 	for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
-		kept.push(Buffer.from(next.value));
-		length += next.value.length;
-		if (length < 5) continue;
-		const begin = Buffer.concat(kept);
-		const whole = joined(begin, iterator);
-		if (isMbox(begin)) for await (const bytes of splitMbox(whole)) yield { bytes, done: nothing };
-		else yield { bytes: await beginOf(whole), done: nothing };
-		return;
+		begin = Buffer.concat([begin, next.value]);
+		if (begin.length >= separatorStart.length) break;
 	}
-	if (length > 0) yield { bytes: Buffer.concat(kept), done: nothing };
+	const whole = joined(begin, iterator);
+	if (isMbox(begin)) for await (const bytes of splitMbox(whole)) yield { bytes, done: nothing };
+	else if (begin.length > 0) yield { bytes: await beginOf(whole), done: nothing };
 }
 
 async function nothing(): Promise<void> {}
@@ -87,6 +82,7 @@ async function markSeen(path: string, file: string): Promise<void> {
 	});
 }
 
+const separatorStart = 'From ';
 const maxSeparator = 1_000;
 
 const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
@@ -106,7 +102,7 @@ const separator = new RegExp(
 
 /** True if the file is an mbox, or a single mail that begins with a `From ` line, as mail servers pipe it. */
 export function isMbox(begin: Buffer): boolean {
-	return begin.toString('latin1', 0, 5) === 'From ';
+	return begin.toString('latin1', 0, separatorStart.length) === separatorStart;
 }
 
 export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {

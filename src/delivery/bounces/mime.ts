@@ -29,6 +29,17 @@ export interface Part {
 	lines(): readonly Line[];
 }
 
+export interface Place {
+	part: string;
+	type: string;
+	/** Line of the file, from 1. Inside an encoded part, the line where the encoded text begins. */
+	line: number;
+}
+
+export function placeOf({ path, type, line }: Pick<Part, 'path' | 'type' | 'line'>): Place {
+	return { part: path, type, line };
+}
+
 export interface Mail {
 	type: string;
 	fields: readonly Field[];
@@ -228,6 +239,14 @@ export function findField(fields: readonly Field[], name: string): Field | null 
 export function fieldValue(fields: readonly Field[], name: string): string | null {
 	const value = findField(fields, name)?.value ?? '';
 	return value === '' ? null : value;
+}
+
+/** Joins the values of all fields with one of these names. */
+export function valuesOf(fields: readonly Field[], ...names: readonly string[]): string {
+	return fields
+		.filter(({ name }) => names.includes(name))
+		.map(({ value }) => value)
+		.join(' ');
 }
 
 function parseParameters(value: string): { value: string; parameters: Map<string, string> } {

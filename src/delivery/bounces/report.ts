@@ -1,16 +1,10 @@
 import type { Reply } from '../../engine/rules/outcomes.js';
 import { classify, isVague } from '../reply.js';
+import type { Place } from './mime.js';
 import { expiries } from './wordings.js';
 
 /** Actions of RFC 3464 s.2.3.3. Only `failed` is a bounce: a `delayed` mail may still arrive. */
 export type DeliveryAction = 'failed' | 'delayed' | 'delivered' | 'relayed' | 'expanded';
-
-export interface Place {
-	part: string;
-	type: string;
-	/** Line of the file, from 1. Inside an encoded part, the line where the encoded text begins. */
-	line: number;
-}
 
 export const inReturnedOnly = 'returned message';
 

@@ -37,43 +37,26 @@ export function readSesMail(mail: Mail): Report | null {
 
 function publishedIn(text: string): Report | null {
 	const outer = parsed(text);
-	const { bounce, complaint, delivery, deliveryDelay, mail } =
-		typeof outer['Message'] === 'string' ? parsed(outer['Message']) : outer;
+	const event = typeof outer['Message'] === 'string' ? parsed(outer['Message']) : outer;
+	const { complaint, mail } = event;
 	if (!isRecord(mail)) return null;
-	const report = (told: Json, recipients: ReportedRecipient[]) => {
-		const reporting_mta = untyped(textOf(told, 'reportingMTA'));
-		const returned = returnedOf(mail);
-		return recipients.length === 0 ? null : deliveryReport(recipients, { reporting_mta, returned });
-	};
-	if (isRecord(bounce)) {
-		const isPermanent = textOf(bounce, 'bounceType') === 'Permanent';
-		// Without the receiver's report this may be an automatic reply, which SES reports as a transient bounce.
-		const actionOf = (one: Json) =>
-			isPermanent || textOf(one, 'action') === 'failed' ? 'failed' : ('delayed' as const);
-		const bounced = itemsOf(bounce, 'bouncedRecipients');
-		return report(
-			bounce,
-			bounced.flatMap((one) => recipientOf(one, bounce, actionOf(one))),
-		);
-	}
-	if (isRecord(delivery)) {
-		const { recipients, smtpResponse: diagnosticCode } = delivery;
-		const delivered = Array.isArray(recipients) ? recipients.slice(0, 1000) : [];
-		return report(
-			delivery,
-			delivered.flatMap((emailAddress) =>
-				recipientOf({ emailAddress, diagnosticCode }, delivery, 'delivered'),
-			),
-		);
-	}
-	if (isRecord(deliveryDelay)) {
-		const delayed = itemsOf(deliveryDelay, 'delayedRecipients');
-		return report(
-			deliveryDelay,
-			delayed.flatMap((one) => recipientOf(one, deliveryDelay, 'delayed')),
-		);
-	}
-	return isRecord(complaint) ? complaintOf(complaint, mail) : null;
+	if (isRecord(complaint)) return complaintOf(complaint, mail);
+	const told = [event['bounce'], event['delivery'], event['deliveryDelay']].find(isRecord);
+	if (told === undefined) return null;
+	const delivered = told === event['delivery'] && told['recipients'];
+	const { smtpResponse: diagnosticCode } = told;
+	const items = Array.isArray(delivered)
+		? delivered.slice(0, 1000).map((emailAddress) => ({ emailAddress, diagnosticCode }))
+		: itemsOf(told, told === event['bounce'] ? 'bouncedRecipients' : 'delayedRecipients');
+	// Without the receiver's report a bounce may be an automatic reply, which SES reports as transient.
+	const isFailed = (one: Json) =>
+		textOf(told, 'bounceType') === 'Permanent' || textOf(one, 'action') === 'failed';
+	const actionOf = (one: Json) => (delivered ? 'delivered' : isFailed(one) ? 'failed' : 'delayed');
+	const recipients = items.flatMap((one) => recipientOf(one, told, actionOf(one)));
+	const reporting_mta = untyped(textOf(told, 'reportingMTA'));
+	return recipients.length === 0
+		? null
+		: deliveryReport(recipients, { reporting_mta, returned: returnedOf(mail) });
 }
 
 function recipientOf(one: Json, told: Json, action: DeliveryAction): ReportedRecipient[] {

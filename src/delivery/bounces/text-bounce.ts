@@ -1,7 +1,7 @@
 import { cleanText } from '../reply.js';
 import { addressesIn, isSame } from './addresses.js';
 import { type Extract, isReturned, joinLines, type Notice } from './extract.js';
-import { decodeWords, fieldValue, type Mail } from './mime.js';
+import { decodeWords, fieldValue, type Mail, placeOf, valuesOf } from './mime.js';
 import {
 	type DeliveryAction,
 	type DeliveryReport,
@@ -61,12 +61,7 @@ function isOwnStatement({ mail, sender, subject }: Extract, notice: Notice): boo
 }
 
 function failedRecipients({ fields }: Mail): string[] {
-	return addressesIn(
-		fields
-			.filter(({ name }) => name === 'x-failed-recipients')
-			.map(({ value }) => value)
-			.join(' '),
-	);
+	return addressesIn(valuesOf(fields, 'x-failed-recipients'));
 }
 
 function sendersOf({ fields }: Mail): string[] {
@@ -81,7 +76,7 @@ function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipien
 	const failed = failedRecipients(mail);
 	const sentTo = returned()?.to ?? [];
 	const inText = likeliest(notice.recipients(), { senders: sendersOf(mail), sentTo });
-	const place = { part: notice.part.path, type: notice.part.type, line: notice.part.line };
+	const place = placeOf(notice.part);
 	const detail = cleanText(joinLines(notice.lines));
 	const whole = { detail, place, original: null, isWeak: false, isStated: true };
 	if (failed.length > 0) {

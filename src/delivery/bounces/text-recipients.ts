@@ -1,6 +1,6 @@
 import { cleanText } from '../reply.js';
 import { type FoundAddress, findAddresses, isSame } from './addresses.js';
-import type { Line, Part } from './mime.js';
+import { type Line, type Part, placeOf } from './mime.js';
 import { hasCode, type Statement } from './report.js';
 import { aliases, bystanders, closings, failing, recipientLabels } from './wordings.js';
 
@@ -236,7 +236,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 			form: first.form,
 			isWeak: first.isWeak,
 			isStated: group.some(({ isStated }) => isStated),
-			place: { part: part.path, type: part.type, line: lines[first.at]?.number ?? 1 },
+			place: placeOf({ ...part, line: lines[first.at]?.number ?? 1 }),
 		};
 	});
 }

@@ -5,7 +5,7 @@ import type { DeliveryOutcome, Reply } from '../../engine/rules/outcomes.js';
 import type { Leased } from '../../store/queue.js';
 import type { Composer } from '../composer.js';
 import type { Courier, Telling } from '../courier.js';
-import { createSharedBytes } from '../files.js';
+import { SharedBytes } from '../files.js';
 import { InFlight } from '../leases.js';
 import { classify, formatReply, type Verdict } from '../reply.js';
 import type { SmtpPool } from './pool.js';
@@ -22,7 +22,7 @@ interface SmtpCourierOptions {
 export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	const { composer, pool, clock, random, connections } = options;
 	let isCutting = false;
-	const shared = createSharedBytes();
+	const shared = new SharedBytes();
 	const report = (
 		message: Leased,
 		conversation: Conversation,

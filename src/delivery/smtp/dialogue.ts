@@ -1,6 +1,6 @@
 /** Sends mail after mail on one session. With PIPELINING (RFC 2920), a mail takes one packet each way. */
 import type { SmtpPhase } from '../../engine/rules/outcomes.js';
-import { createReplyReader } from '../reply.js';
+import { ReplyReader } from '../reply.js';
 import {
 	type Conversation,
 	envelopeOf,
@@ -41,7 +41,7 @@ type Addressee = Entry | 'reset' | 'empty_body' | 'quit';
 export class Dialogue {
 	readonly #options: DialogueOptions;
 	readonly #isPipelined: boolean;
-	readonly #replies = createReplyReader(maxReplyBytes);
+	readonly #replies = new ReplyReader(maxReplyBytes);
 	readonly #entries: Entry[] = [];
 	#begun = 0;
 	readonly #commands: { line: string; addressee: Addressee }[] = [];
