@@ -247,8 +247,10 @@ export function openerOf(
 
 /** Starts a program that outlives this command. Returns false if it cannot be started. */
 function start([command = '', ...words]: readonly string[], file: string): Promise<boolean> {
+	const isNamed = words.some((word) => word.includes('%s'));
+	const args = isNamed ? words.map((word) => word.replaceAll('%s', file)) : [...words, file];
 	return new Promise((resolve) => {
-		const child = spawn(command, [...words, file], { detached: true, stdio: 'ignore' });
+		const child = spawn(command, args, { detached: true, stdio: 'ignore' });
 		child.once('error', () => resolve(false));
 		child.once('spawn', () => {
 			child.unref();
