@@ -1,4 +1,4 @@
-import type { Tree, TreeEntry } from './frame/command.js';
+import type { Command, Tree, TreeEntry } from './frame/command.js';
 
 export const tree: Tree = [
 	...under('Audience', [
@@ -28,33 +28,13 @@ export const tree: Tree = [
 		[
 			'apply',
 			'make lists, fields, webhooks and more match a file',
-			async () => ({
-				command: (await import('./commands/apply.js')).apply,
-			}),
+			of(() => import('./commands/apply.js'), 'apply'),
 		],
-		[
-			'diff',
-			'show what apply would change',
-			async () => ({
-				command: (await import('./commands/apply.js')).diff,
-			}),
-		],
+		['diff', 'show what apply would change', of(() => import('./commands/apply.js'), 'diff')],
 	]),
 	...under('Set-up', [
-		[
-			'login',
-			'store a service and its token as a profile',
-			async () => ({
-				command: (await import('./commands/login.js')).login,
-			}),
-		],
-		[
-			'logout',
-			'remove the token of a profile',
-			async () => ({
-				command: (await import('./commands/login.js')).logout,
-			}),
-		],
+		['login', 'store a service and its token as a profile', of(() => import('./commands/login.js'), 'login')],
+		['logout', 'remove the token of a profile', of(() => import('./commands/login.js'), 'logout')],
 		['profile', 'manage stored services and databases', () => import('./commands/profile.js')],
 		['config', 'manage settings of profiles', () => import('./commands/config.js')],
 		['completion', 'complete commands and names in a shell', () => import('./commands/completion.js')],
@@ -68,6 +48,11 @@ export const tree: Tree = [
 		['help', 'show help on a topic or a command', () => import('./commands/help.js')],
 	]),
 ];
+
+/** Loads one of the commands of a file. */
+function of<K extends string>(load: () => Promise<Record<K, Command>>, name: K) {
+	return async () => ({ command: (await load())[name] });
+}
 
 function under(
 	heading: TreeEntry['heading'],

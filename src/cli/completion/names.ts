@@ -87,25 +87,29 @@ function write(file: string, all: object): void {
 	} catch {}
 }
 
-function listening(api: Api, told: Told): Api {
-	const lists = heard(api.lists, told.list, 'name');
-	const fields = heard(api.fields, told.field, 'variable');
-	const senders = heard(api.senders, told.sender, 'from_email');
-	const capabilities = async () => {
-		const { ext, ...more } = await api.capabilities();
-		const { templates, campaigns } = ext;
-		return {
-			...more,
-			ext: {
-				...ext,
-				...(templates !== undefined && { templates: heard(templates, told.template, 'name') }),
-				...(campaigns !== undefined && { campaigns: heard(campaigns, told.campaign, 'key') }),
-			},
-		};
-	};
-	const own: Partial<Api> = { lists, fields, senders, capabilities };
-	return new Proxy(api, {
-		get: (target, key) => (Object.hasOwn(own, key) ? Reflect.get(own, key) : bound(target, key)),
+/** The parts of an `Api` and of its extensions whose records have names, and the key of the name. */
+const named: Readonly<Record<string, readonly [kind: NameKind, key: string]>> = {
+	lists: ['list', 'name'],
+	fields: ['field', 'variable'],
+	senders: ['sender', 'from_email'],
+	templates: ['template', 'name'],
+	campaigns: ['campaign', 'key'],
+};
+
+function listening<T extends object>(parts: T, told: Told): T {
+	return new Proxy(parts, {
+		get: (target, part) => {
+			const value = bound(target, part);
+			if (part === 'capabilities' && typeof value === 'function')
+				return async () => {
+					const found: Awaited<ReturnType<Api['capabilities']>> = await value();
+					return { ...found, ext: listening(found.ext, told) };
+				};
+			const [kind, key] = (typeof part === 'string' && Object.hasOwn(named, part) && named[part]) || [];
+			return kind === undefined || key === undefined || !isRecord(value)
+				? value
+				: heard(value, told[kind], key);
+		},
 	});
 }
 

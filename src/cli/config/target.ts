@@ -63,7 +63,7 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 
 /** Rejects options that have no effect. Throws `UsageError`. */
 export function checkReach(
-	{ reach, needsNoDatabase }: Pick<Command, 'reach' | 'needsNoDatabase'>,
+	{ reach, needsNoDatabase, needsNoTarget }: Command,
 	{ path, globals, target }: { path: readonly string[]; globals: RawGlobals; target: TargetChoice },
 ): void {
 	const given = reachOptions.filter((key) => globals[key] !== undefined);
@@ -72,7 +72,7 @@ export function checkReach(
 	const isOfTheMachine = ofTheMachine.has(path[0] ?? '') && needsNoDatabase !== true;
 	if (isOfTheMachine && target.target().kind !== 'local') throw onlyLocal(path.join(' '));
 	const [remote] = given.filter((key) => key !== 'profile' && key !== 'baseUrl' && key !== 'db');
-	if (reach !== undefined || remote === undefined) return;
+	if (reach !== undefined || remote === undefined || needsNoTarget === true) return;
 	const found = target.target();
 	if (found.kind === 'local')
 		throw new UsageError(

@@ -43,7 +43,7 @@ const globals = { options: globalOptions, optionGroups: globalGroups };
 
 export function globalHelp(): string {
 	const intro = 'Use these options before or after any command. Brackets name environment variables.';
-	return page([intro, ...sectionsOf(globals).map(sectionText)]);
+	return page([intro, ...sectionsOf(globals).map((one) => section(...one))]);
 }
 
 interface Screen {
@@ -75,53 +75,43 @@ export function nodeHelp(node: Command | CommandGroup, path: readonly string[]):
 		...paragraphs(node.description ?? self?.description),
 		section('Usage', usage),
 		...(commands.length === 0 ? [] : [section('Commands', commands)]),
-		...sectionsOf(self ?? node).map(sectionText),
+		...sectionsOf(self ?? node).map((one) => section(...one)),
 		'Global options: mailctl help options',
 	]);
 }
 
 type Row = readonly [left: string, right: string];
 
-/** `rows` are lines, or pairs of columns. `width` is that of the left column, if other sections share it. */
-interface Section {
-	title: string;
-	rows: readonly (string | Row)[];
-	width?: number;
-}
+/** A title with lines or pairs of columns. `width` is that of the left column, if other sections share it. */
+type Section = readonly [title: string, rows: readonly (string | Row)[], width?: number];
 
 /** Returns what help and manual pages show of a command, without empty sections. */
 export function sectionsOf(described: Partial<Command>): Section[] {
-	const {
-		args = [],
-		options = {},
-		optionGroups = {},
-		output,
-		exits = [],
-		examples = [],
-		aliases = [],
-	} = described;
-	const shown = Object.entries(options).filter(([, spec]) => spec.hidden !== true);
+	const { args = [], options = {}, optionGroups = {}, output, exits = [], examples = [] } = described;
+	const { aliases = [] } = described;
 	const words = new Map(
-		shown.map(([key, spec]) => [key, [optionLabel(key, spec), optionSummary(spec)] as const]),
+		Object.entries(options).flatMap(([key, spec]): [string, Row][] =>
+			spec.hidden === true ? [] : [[key, [optionLabel(key, spec), optionSummary(spec)]]],
+		),
 	);
 	const width = columnOf([...words.values()]);
 	const grouped = new Set(Object.values(optionGroups).flat());
 	const groups = { ...optionGroups, Options: [...words.keys()].filter((key) => !grouped.has(key)) };
 	const all: Section[] = [
-		{ title: 'Aliases', rows: aliases.length === 0 ? [] : [aliases.join(', ')] },
-		{ title: 'Arguments', rows: args.map((arg) => [argWord(arg), arg.summary]) },
-		...Object.entries(groups).map(([title, keys]) => {
-			return {
+		['Aliases', aliases.length === 0 ? [] : [aliases.join(', ')]],
+		['Arguments', args.map((arg) => [argWord(arg), arg.summary])],
+		...Object.entries(groups).map(
+			([title, keys]): Section => [
 				title,
-				rows: keys.flatMap((key) => [words.get(key)].filter((row) => row !== undefined)),
+				keys.map((key) => words.get(key)).filter((row) => row !== undefined),
 				width,
-			};
-		}),
-		{ title: 'Output (-o json)', rows: output === undefined ? [] : [output] },
-		{ title: 'Exit codes', rows: exits.map((code) => [String(code), exitMeanings[code]]) },
-		{ title: 'Examples', rows: examples },
+			],
+		),
+		['Output (-o json)', output === undefined ? [] : [output]],
+		['Exit codes', exits.map((code) => [String(code), exitMeanings[code]])],
+		['Examples', examples],
 	];
-	return all.filter(({ rows }) => rows.length > 0);
+	return all.filter(([, rows]) => rows.length > 0);
 }
 
 /** The rows of environment variables and their options. */
@@ -205,11 +195,7 @@ function page(parts: readonly string[]): string {
 	return `${parts.join('\n\n')}\n`;
 }
 
-function section(title: string, rows: Section['rows'], width?: number): string {
-	return sectionText({ title, rows, ...(width !== undefined && { width }) });
-}
-
-function sectionText({ title, rows, width }: Section): string {
+function section(...[title, rows, width]: Section): string {
 	const wide = width ?? columnOf(rows.filter((row) => typeof row !== 'string'));
 	const lines = rows.map((row) => {
 		if (typeof row === 'string') return row;

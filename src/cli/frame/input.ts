@@ -86,36 +86,35 @@ async function readArgs(
 ): Promise<Record<string, unknown>> {
 	const args: Record<string, unknown> = {};
 	for (const [at, spec] of specs.entries()) {
-		const given = spec.many === true ? words.slice(at) : words.slice(at, at + 1);
-		if (given.some((word) => word === '')) throw new UsageError(`<${spec.name}> is empty`);
-		const refusal = spec.secret?.(args) ?? null;
+		const { name, summary, many, optional, secret } = spec;
+		const given = many === true ? words.slice(at) : words.slice(at, at + 1);
+		if (given.some((word) => word === '')) throw new UsageError(`<${name}> is empty`);
+		const refusal = secret?.(args) ?? null;
 		if (refusal !== null && given.some((word) => word !== '-')) throw refusal;
-		if (given.length === 0 && spec.optional !== true) {
+		if (given.length === 0 && optional !== true) {
 			if (ask === null)
-				throw new UsageError(`missing <${spec.name}>: ${spec.summary}`, wayTo(spec, { ...known, ...args }));
-			given.push(
-				...(await askWords(spec, refusal !== null, { ask, known: { ...options, ...known, ...args } })),
-			);
+				throw new UsageError(`missing <${name}>: ${summary}`, wayTo(spec, { ...known, ...args }));
+			const all = { ...options, ...known, ...args };
+			given.push(...(await askWords(spec, { isSecret: refusal !== null, known: all, ask })));
 		}
-		args[spec.name] = spec.many === true ? given : given[0];
+		args[name] = many === true ? given : given[0];
 	}
 	return args;
 }
 
 async function askWords(
-	{ many, ...spec }: ArgSpec,
-	isSecret: boolean,
-	{ ask, known }: Pick<Missing, 'known'> & { ask: NonNullable<InputDependencies['ask']> },
+	{ many: isMany, ...spec }: ArgSpec,
+	{ ask, ...more }: Pick<Missing, 'isSecret' | 'known'> & { ask: NonNullable<InputDependencies['ask']> },
 ): Promise<readonly string[]> {
 	const { name, of, choices, whyNot } = spec;
+	const many = isMany === true;
 	const answer = await ask({
-		...{ name, of, choices, whyNot, isSecret, known },
-		question: questionOf(spec),
-		many: many === true,
+		...{ name, of, choices, whyNot, many, question: questionOf(spec) },
+		...more,
 		check: () => {},
 	});
 	const isTyped = of === undefined || of === 'address' || of === 'file';
-	return many === true && isTyped ? answer.trim().split(/\s+/) : [answer];
+	return many && isTyped ? answer.trim().split(/\s+/) : [answer];
 }
 
 function wayTo(

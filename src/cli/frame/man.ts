@@ -73,7 +73,7 @@ function commandLines(command: Command, path: readonly string[]): string[] {
 	].filter((line) => line !== '');
 }
 
-function sectionLines({ title, rows }: ReturnType<typeof sectionsOf>[number]): string[] {
+function sectionLines([title, rows]: ReturnType<typeof sectionsOf>[number]): string[] {
 	const lines = rows.flatMap((row) => (typeof row === 'string' ? [roff(row)] : term(row[0].trim(), row[1])));
 	return [`.SS ${quoted(title)}`, ...(title === 'Examples' ? ['.EX', ...lines, '.EE'] : lines)];
 }

@@ -47,7 +47,9 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const paths = findPaths(io.env);
 	const unread: string[] = [];
 	const settings = settle(parsed, io.env, paths, unread);
-	const target = parsed.command.profiles === true ? unnamed : namedTarget(parsed.globals, settings);
+	const { profiles, needsNoTarget } = parsed.command;
+	const isNamed = profiles !== true && needsNoTarget !== true;
+	const target = isNamed ? namedTarget(parsed.globals, settings) : unnamed;
 	onSettled({ target, format: settings.output.value });
 	checkReach(parsed.command, { ...parsed, target: settings.target });
 	const deadline = startDeadline(settings, io.env);
@@ -101,21 +103,14 @@ function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
 }
 
-/** Commands that administer profiles work without a usable profile, and do not select one. */
+/** Commands without a target, or which administer profiles, work without a usable profile and do not select one. */
 function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings {
 	const { command, globals } = parsed;
-	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
 	const config = readBeside(parsed, env, paths, unread);
-	if (command.needsNoTarget === true) {
-		try {
-			return resolveSettings(globals, env, config, paths);
-		} catch {
-			return resolveSettings(globals, rest, { ...config, profile: null }, paths);
-		}
-	}
-	if (command.profiles !== true) return resolveSettings(globals, env, config, paths);
-	const others = { ...globals };
-	for (const key of ['profile', 'baseUrl', 'db'] as const) delete others[key];
+	if (command.profiles !== true && command.needsNoTarget !== true)
+		return resolveSettings(globals, env, config, paths);
+	const { profile: _, baseUrl: __, db: ___, ...others } = globals;
+	const rest = { ...env, MAILCTL_PROFILE: undefined, MAILCTL_BASE_URL: undefined, MAILCTL_DB: undefined };
 	const isThere = config.profile !== null && Object.hasOwn(config.profiles, config.profile);
 	return resolveSettings(others, rest, isThere ? config : { ...config, profile: null }, paths);
 }

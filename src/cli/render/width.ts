@@ -117,25 +117,18 @@ function wordsOf(text: string, cells: number, commands: readonly string[]): stri
 /** Splits after at most `cells`, between graphemes. Does not scan text far beyond that. */
 function split(text: string, cells: number): { head: string; tail: string } {
 	if (ascii.test(text.slice(0, cells + 1))) return { head: text.slice(0, cells), tail: text.slice(cells) };
-	const near = splitWhole(text.slice(0, cells * 8 + nearUnits), cells);
-	if (near.tail === '' && text.length > near.head.length) return splitWhole(text, cells);
-	return { head: near.head, tail: text.slice(near.head.length) };
-}
-
-/** UTF-16 units to scan for the last grapheme. Hardly any grapheme is longer. */
-const nearUnits = 4_096;
-
-function splitWhole(text: string, cells: number): { head: string; tail: string } {
 	let end = 0;
 	let used = 0;
-	for (const { segment, index } of graphemes(text)) {
-		const width = widthOf(segment);
-		if (used + width > cells) break;
-		used += width;
+	for (const { segment, index } of graphemes(text.slice(0, cells * 8 + nearUnits))) {
+		used += widthOf(segment);
+		if (used > cells) break;
 		end = index + segment.length;
 	}
 	return { head: text.slice(0, end), tail: text.slice(end) };
 }
+
+/** UTF-16 units to scan for the last grapheme. Hardly any grapheme is longer. */
+const nearUnits = 4_096;
 
 function firstGrapheme(text: string): number {
 	for (const { segment } of graphemes(text)) return segment.length;
