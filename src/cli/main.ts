@@ -58,7 +58,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 			return exits.done;
 		}
 		if (argv.length === 0 || argv.includes('-h') || argv.includes('--help')) {
-			await printPage(io, fitHelp(rootHelp(tree), io.stdout), !argv.includes('--no-pager'));
+			await printPage(io, await fitHelp(rootHelp(tree), io.stdout), !argv.includes('--no-pager'));
 			return exits.done;
 		}
 	}

@@ -33,12 +33,12 @@ export const command = describe({
 			const text = topicText(topic);
 			return isMachine(cx.askedFormat)
 				? cx.out.document({ topic, text })
-				: cx.out.page(fitTopic(text, screen));
+				: cx.out.page(await fitTopic(text, screen));
 		}
 		const found = await findNode(cx.tree, words);
 		if (isMachine(cx.askedFormat)) return cx.out.document(await described(cx.tree, found));
 		return cx.out.page(
-			fitHelp(found === null ? rootHelp(cx.tree) : nodeHelp(found.node, found.path), screen),
+			await fitHelp(found === null ? rootHelp(cx.tree) : nodeHelp(found.node, found.path), screen),
 		);
 	},
 });

@@ -148,25 +148,23 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	};
 }
 
+/** The engine, which wakes the worker after calls that queue messages. */
 function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['ext'] } {
 	const { ext } = engine;
-	const { release } = ext.campaigns;
-	const { retry } = ext.messages;
+	const waked =
+		<A extends unknown[], R>(call: (...given: A) => Promise<R>) =>
+		async (...given: A): Promise<R> => {
+			const result = await call(...given);
+			wake();
+			return result;
+		};
 	return {
-		api: { ...engine, send: afterwards(engine.send, wake) },
+		api: { ...engine, send: waked(engine.send) },
 		ext: {
 			...ext,
-			campaigns: { ...ext.campaigns, release: afterwards(release, wake) },
-			messages: { ...ext.messages, retry: afterwards(retry, wake) },
+			campaigns: { ...ext.campaigns, release: waked(ext.campaigns.release) },
+			messages: { ...ext.messages, retry: waked(ext.messages.retry) },
 		},
-	};
-}
-
-function afterwards<A extends unknown[], R>(call: (...given: A) => Promise<R>, then: () => void) {
-	return async (...given: A): Promise<R> => {
-		const result = await call(...given);
-		then();
-		return result;
 	};
 }
 
@@ -229,75 +227,64 @@ interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
 const settingsEveryMs = 2_000;
 
 /** Starts at once; logs failures and retries. `stop` never rejects. Close store and mailer after it. */
-export function startSending(options: SendingOptions) {
+export function startSending({ store, mailer, log, ...pace }: SendingOptions) {
 	const stopping = new AbortController();
-	const state: State = { paused: null, wake: () => {} };
-	const ended = loop(options, state, stopping.signal);
+	let paused: string | null = null;
+	let wake = () => {};
+	const deliver = async (configured: string) => {
+		const changed = new AbortController();
+		const watch = setInterval(async () => {
+			const now = await fingerprint(store).catch(() => configured);
+			if (now !== configured) changed.abort();
+		}, settingsEveryMs);
+		paused = null;
+		try {
+			await mailer.deliver({
+				...pace,
+				scope: null,
+				until: 'stopped',
+				signal: AbortSignal.any([stopping.signal, changed.signal]),
+				onReady: (found) => {
+					wake = found;
+				},
+				onProgress: () => {
+					paused = null;
+				},
+				onWaiting: (reason, ms) => {
+					paused = reason;
+					log({ event: 'sending_paused', reason, retry_in_ms: ms });
+				},
+				// Do not store a manual pause, whose end no event reports: it is read from the database.
+				onHeld: (reason) => log({ event: 'sending_paused', reason }),
+				onWarning: (warning) => log({ event: 'content_warning', warning }),
+			});
+		} finally {
+			clearInterval(watch);
+			wake = () => {};
+		}
+	};
+	const loop = async () => {
+		while (!stopping.signal.aborted) {
+			try {
+				const configured = await fingerprint(store);
+				if (configured === null) paused = noMailServer;
+				else await deliver(configured);
+			} catch (error) {
+				paused = stalledReason(error);
+				log({ event: 'worker_failed', error: error instanceof Error ? error.message : String(error) });
+			}
+			await delay(settingsEveryMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+		}
+	};
+	const ended = loop();
 	return {
-		wake: () => state.wake(),
-		whyPaused: () => state.paused,
+		wake: () => wake(),
+		whyPaused: () => paused,
 		stop: () => {
 			stopping.abort();
 			return ended;
 		},
 	};
-}
-
-interface State {
-	paused: string | null;
-	wake: () => void;
-}
-
-async function loop(options: SendingOptions, state: State, signal: AbortSignal): Promise<void> {
-	while (!signal.aborted) {
-		try {
-			const configured = await fingerprint(options.store);
-			if (configured === null) state.paused = noMailServer;
-			else await runWith(options, state, { configured, signal });
-		} catch (error) {
-			state.paused = stalledReason(error);
-			options.log({ event: 'worker_failed', error: error instanceof Error ? error.message : String(error) });
-		}
-		await delay(settingsEveryMs, undefined, { signal }).catch(() => undefined);
-	}
-}
-
-async function runWith(
-	{ store, mailer, log, connections, rate }: SendingOptions,
-	state: State,
-	{ configured, signal }: { configured: string; signal: AbortSignal },
-): Promise<void> {
-	const changed = new AbortController();
-	const watch = setInterval(async () => {
-		const now = await fingerprint(store).catch(() => configured);
-		if (now !== configured) changed.abort();
-	}, settingsEveryMs);
-	state.paused = null;
-	try {
-		await mailer.deliver({
-			scope: null,
-			until: 'stopped',
-			signal: AbortSignal.any([signal, changed.signal]),
-			...(connections !== undefined && { connections }),
-			...(rate !== undefined && { rate }),
-			onReady: (wake) => {
-				state.wake = wake;
-			},
-			onProgress: () => {
-				state.paused = null;
-			},
-			onWaiting: (reason, ms) => {
-				state.paused = reason;
-				log({ event: 'sending_paused', reason, retry_in_ms: ms });
-			},
-			// Do not store a manual pause, whose end no event reports: it is read from the database.
-			onHeld: (reason) => log({ event: 'sending_paused', reason }),
-			onWarning: (warning) => log({ event: 'content_warning', warning }),
-		});
-	} finally {
-		clearInterval(watch);
-		state.wake = () => {};
-	}
 }
 
 async function fingerprint(store: Store): Promise<string | null> {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import type { WrappingKey } from '../../store/maintenance.js';
 import { databaseFile, isPrivate } from '../../store/open.js';
-import { type Command, driverOf, type Operations, type Parts, type Reads } from '../../store/operations.js';
+import { driverOf, type Parts, type Reads } from '../../store/operations.js';
 import type { Store } from '../../store/store.js';
 import { isPostgres } from '../../store/url.js';
 import type { spawnThread } from '../../threads/spawn.js';
@@ -68,14 +68,6 @@ function identityOf(url: string): string | null {
 	}
 }
 
-/** Writes that may have nothing to change in an empty store. All others create the database. */
-const idleWrites: { [Name in keyof Operations]?: (command: Command<Name>) => boolean } = {
-	putSettings: ({ values }) => Object.values(values).every((value) => value === null),
-	putSuppressions: ({ rows }) => rows.length === 0,
-	rewriteSecrets: () => true,
-	resume: () => true,
-};
-
 /**
  * Closes `empty` too. If the database cannot be created, rejects the write, and the next write tries again. Once
  * another process has created it (`isThere`), reads it.
@@ -95,10 +87,7 @@ export function storeMadeOnWrite(
 	const readStore = () => making ?? (isThere() ? madeStore() : empty);
 	const part = <Part extends keyof Parts>(name: Part, storeOf: () => Store | Promise<Store>): Parts[Part] =>
 		driverOf(name, async (operation, command, means) => {
-			const mayChangeNothing = idleWrites[operation as keyof typeof idleWrites] as
-				| ((c: unknown) => boolean)
-				| undefined;
-			const { [name]: driver } = await (mayChangeNothing?.(command) === true ? readStore() : storeOf());
+			const { [name]: driver } = await storeOf();
 			const run = driver[operation as keyof typeof driver] as (c: unknown, m: unknown) => Promise<unknown>;
 			return run(command, means);
 		});

@@ -51,11 +51,11 @@ interface Screen {
 	columns: number;
 }
 
-export function fitHelp(text: string, { isTTY, columns }: Screen): string {
+export async function fitHelp(text: string, { isTTY, columns }: Screen): Promise<string> {
 	return isTTY ? fitLines(text, columns) : text;
 }
 
-export function fitTopic(text: string, { isTTY, columns }: Screen): string {
+export async function fitTopic(text: string, { isTTY, columns }: Screen): Promise<string> {
 	return isTTY ? refitLines(text, Math.min(columns, 120)) : text;
 }
 

@@ -33,7 +33,7 @@ export async function invoke(
 		if (command !== undefined && isCommand(command))
 			return run({ kind: 'run', command, path: ['help'], words: path, options: {}, globals }, options);
 	}
-	await printPage(options.io, fitHelp(nodeHelp(node, path), options.io.stdout), noPager !== true);
+	await printPage(options.io, await fitHelp(nodeHelp(node, path), options.io.stdout), noPager !== true);
 	return exits.done;
 }
 

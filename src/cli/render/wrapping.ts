@@ -16,21 +16,23 @@ export async function fitSentences(
 	return lines.flatMap((line) => wrapWords(line, columns - 1, commands)).join('\n');
 }
 
-const leastRoom = 24;
-const nearMargin = 6;
-
-/** Wraps lines at spaces to at most `width`. Keeps commands whole, so that they can be copied. */
-export function fitLines(text: string, width: number): string {
-	return text
-		.split('\n')
-		.flatMap((line) => (line.length <= width || /^\s+mailctl /.test(line) ? [line] : fitLine(line, width)))
-		.join('\n');
+/** Wraps the lines of help texts, and keeps their columns and examples. */
+export async function fitLines(text: string, width: number): Promise<string> {
+	const lines = text.split('\n');
+	if (lines.every((line) => line.length <= width)) return text;
+	const { hanging, wrapWords } = await import('./width.js');
+	const fitted = lines.flatMap((line) => {
+		if (line.length <= width || /^\s+mailctl /.test(line)) return [line];
+		const [, start, rest = ''] = /^(\s*\S.*?\s{2,})(\S.*)$/.exec(line) ?? [];
+		return start === undefined ? wrapWords(line, width) : hanging(start, rest, width + 1);
+	});
+	return fitted.join('\n');
 }
 
 const filled = 80;
 
 /** Joins paragraphs that are wrapped for another width, then wraps like `fitLines`. Keeps lines with a command apart. */
-export function refitLines(text: string, width: number): string {
+export function refitLines(text: string, width: number): Promise<string> {
 	const lines: string[] = [];
 	let isOpen = false;
 	for (const line of text.split('\n')) {
@@ -40,26 +42,4 @@ export function refitLines(text: string, width: number): string {
 		isOpen = isProse && line.length > filled;
 	}
 	return fitLines(lines.join('\n'), width);
-}
-
-function fitLine(line: string, width: number): string[] {
-	const margin = /^\s*/.exec(line)?.[0].length ?? 0;
-	const column = /^\s*\S.*?\s{2,}(?=\S)/.exec(line)?.[0].length ?? margin;
-	if (width - column >= leastRoom) return wrapped(line, width, column);
-	const indent = Math.min(margin, nearMargin) + 2;
-	const right = ' '.repeat(column === margin ? Math.min(margin, indent) : indent) + line.slice(column);
-	const below = wrapped(right, width, right.length - right.trimStart().length);
-	return column === margin ? below : [line.slice(0, column).trimEnd(), ...below];
-}
-
-function wrapped(line: string, width: number, indent: number): string[] {
-	const lines: string[] = [];
-	let rest = line;
-	while (rest.length > width) {
-		const space = rest.lastIndexOf(' ', width);
-		if (space <= indent) break;
-		lines.push(rest.slice(0, space).trimEnd());
-		rest = ' '.repeat(indent) + rest.slice(space + 1);
-	}
-	return [...lines, rest];
 }
