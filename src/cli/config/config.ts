@@ -6,6 +6,7 @@ import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { utf8Fault } from '../../tables/encoding.js';
 import { ConfigError } from '../frame/errors.js';
+import { isOn } from '../frame/globals.js';
 
 export interface Paths {
 	folder: string;
@@ -37,25 +38,41 @@ export interface ConfigFile {
 
 export const maxRetries = 100;
 
-type Check = (value: unknown) => boolean;
-const isText: Check = (value) => typeof value === 'string' && value !== '';
+interface ProfileKey {
+	is: string;
+	check(value: unknown): boolean;
+	/** Reads the value from a command line. By default it is the text without spaces around it. */
+	read?(text: string): unknown;
+}
 
-export const profileKeys: Readonly<Record<keyof Profile, { check: Check; is: string }>> = {
-	baseUrl: { check: isText, is: 'a URL' },
-	db: { check: isText, is: 'a path' },
-	output: { check: isText, is: 'an output format' },
-	color: { check: (value) => /^(auto|always|never)$/.test(String(value)), is: 'auto, always or never' },
-	timeout: { check: isText, is: 'a duration' },
-	retries: {
-		check: (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxRetries,
-		is: `a whole number from 0 to ${maxRetries}`,
+const isText = (value: unknown) => typeof value === 'string' && value !== '';
+
+export const profileKeys: Readonly<Record<keyof Profile, ProfileKey>> = {
+	baseUrl: { is: 'a URL', check: isText },
+	db: { is: 'a path', check: isText, read: (text) => text },
+	output: { is: 'an output format', check: isText, read: (text) => text.trim().toLowerCase() },
+	color: {
+		is: 'auto, always or never',
+		check: (value) => /^(auto|always|never)$/.test(String(value)),
+		read: (text) => text.trim().toLowerCase(),
 	},
-	timeZone: { check: isText, is: 'a time zone' },
-	list: { check: isText, is: 'a list’s id or name' },
-	protected: { check: (value) => typeof value === 'boolean', is: 'true or false' },
+	timeout: { is: 'a duration', check: isText },
+	retries: {
+		is: `a whole number from 0 to ${maxRetries}`,
+		check: (value) => Number.isInteger(value) && Number(value) >= 0 && Number(value) <= maxRetries,
+		read: (text) => (/^\d+$/.test(text.trim()) ? Number(text) : text),
+	},
+	timeZone: { is: 'a time zone', check: isText },
+	list: { is: 'a list’s id or name', check: isText },
+	protected: {
+		is: 'true or false',
+		check: (value) => typeof value === 'boolean',
+		read: (text) => (/^(true|yes|on|1|false|no|off|0)$/i.test(text.trim()) ? isOn(text.trim()) : text),
+	},
 	allowRecipients: {
-		check: (value) => Array.isArray(value) && value.every(isText),
 		is: 'address patterns, separated by commas',
+		check: (value) => Array.isArray(value) && value.every(isText),
+		read: (text) => text.split(',').map((one) => one.trim()),
 	},
 };
 

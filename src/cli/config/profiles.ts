@@ -55,26 +55,10 @@ export function knownKey<K extends string>(word: string, known: readonly K[], fr
 }
 
 export function parsePreference(key: keyof Profile, text: string): unknown {
-	const { check, is } = profileKeys[key];
-	const value = readText(key, key === 'db' ? text : text.trim());
+	const { check, is, read = (given: string) => given.trim() } = profileKeys[key];
+	const value = read(text);
 	if (check(value)) return value;
 	throw new UsageError(`${key}: "${text}" is not ${is}`);
-}
-
-function readText(key: keyof Profile, text: string): unknown {
-	switch (key) {
-		case 'retries':
-			return /^\d+$/.test(text) ? Number(text) : text;
-		case 'protected':
-			return /^(true|yes|on|1)$/i.test(text) ? true : /^(false|no|off|0)$/i.test(text) ? false : text;
-		case 'output':
-		case 'color':
-			return text.toLowerCase();
-		case 'allowRecipients':
-			return text.split(',').map((one) => one.trim());
-		default:
-			return text;
-	}
 }
 
 /** Asks before a command that makes changes, unless the command itself asks. */

@@ -15,11 +15,12 @@ export interface IngestRequest {
 }
 
 /** `in_flight`: bounces of messages being sent. `unreadable`: files that stay in place. */
-export type IngestCounts = Record<
-	| ('read' | 'bounces' | 'complaints' | 'duplicates' | 'notices' | 'auto_replies')
-	| ('unmatched' | 'not_reports' | 'in_flight' | 'unreadable'),
-	number
->;
+const counted = [
+	...(['read', 'bounces', 'complaints', 'duplicates', 'notices', 'auto_replies'] as const),
+	...(['unmatched', 'not_reports', 'in_flight', 'unreadable'] as const),
+];
+
+export type IngestCounts = Record<(typeof counted)[number], number>;
 
 export interface RecordedBounce {
 	effect: 'hard_bounce' | 'soft_bounce' | 'complaint';
@@ -67,18 +68,7 @@ export async function ingestBounces(
 		// A dry run does not wait, because it reads each mail once.
 		sleep: (ms: number) => (dryRun ? Promise.resolve() : delay(ms, undefined, { signal })),
 	};
-	const counts: IngestCounts = {
-		read: 0,
-		bounces: 0,
-		complaints: 0,
-		duplicates: 0,
-		notices: 0,
-		auto_replies: 0,
-		unmatched: 0,
-		not_reports: 0,
-		in_flight: 0,
-		unreadable: 0,
-	};
+	const counts = Object.fromEntries(counted.map((name) => [name, 0])) as IngestCounts;
 	const take = async ({ bytes, done }: StoredMail) => {
 		const ingested = await ingestMail({ bytes, returnPath: null }, options);
 		// Leave a mail in place if it must be ingested again.

@@ -1,6 +1,7 @@
 import { createClient } from '../../http/client/client.js';
 import { type ProxyQuestion, proxyFor } from '../../http/client/transport.js';
 import type { ConnectDependencies, Connection, Target } from '../frame/connection.js';
+import type { RemoteComposer } from './compose.js';
 
 export function connectRemote(
 	target: Extract<Target, { kind: 'remote' }>,
@@ -17,30 +18,23 @@ export function connectRemote(
 		warn,
 		...(signal !== undefined && { signal }),
 	});
-	const composer = lazyComposer();
+	let composer: Promise<RemoteComposer> | null = null;
+	// Load the composer on demand, because most commands do not compose mail.
+	const load = () => {
+		composer ??= import('./compose.js').then(({ createRemoteComposer }) => createRemoteComposer());
+		return composer;
+	};
 	return {
 		api: client.api,
 		target,
 		exchange: client.exchange,
-		compose: async (request) => (await composer.load()).compose(request, clock),
-		render: async (content, variables) => (await composer.load()).render(content, variables),
+		compose: async (request) => (await load()).compose(request, clock),
+		render: async (content, variables) => (await load()).render(content, variables),
 		local: null,
 		close: async () => {
-			await composer.close();
+			await (await composer)?.close();
 			await client.close();
 		},
-	};
-}
-
-/** Loads the composer on demand, because most commands do not compose mail. */
-function lazyComposer() {
-	let loading: Promise<import('./compose.js').RemoteComposer> | null = null;
-	return {
-		load: () => {
-			loading ??= import('./compose.js').then(({ createRemoteComposer }) => createRemoteComposer());
-			return loading;
-		},
-		close: async () => (await loading)?.close(),
 	};
 }
 

@@ -11,30 +11,37 @@ export interface OwnCommand {
 	readonly program?: string;
 }
 
-export const exits = {
-	done: 0,
-	bug: 1,
-	usage: 2,
-	notFound: 3,
-	authentication: 4,
-	refused: 5,
-	network: 6,
-	server: 7,
-	empty: 8,
-	partly: 9,
-	failIf: 10,
-	found: 11,
-	outOfTime: 12,
-	uncertain: 13,
-	queued: 14,
-	disk: 74,
-	tryLater: 75,
-	configuration: 78,
-	interrupted: 130,
-	terminated: 143,
+/** Scripts rely on the codes, so their meanings never change. */
+const codes = {
+	done: [0, 'success; also an empty list, a dry run without findings, a closed pipe'],
+	bug: [1, 'a bug in mailctl'],
+	usage: [2, 'wrong usage, invalid input, or missing confirmation'],
+	notFound: [3, 'not found'],
+	authentication: [4, 'authentication failed: no token, a wrong token, or a missing scope'],
+	refused: [5, 'refused by the service (400, 409, 422 and most other 4xx)'],
+	network: [6, 'network, TLS or proxy failed, --timeout passed, or the database is locked'],
+	server: [7, 'the server failed (5xx, 429 after retries, a redirect, an invalid answer)'],
+	empty: [8, 'a list was empty, and --exit-empty was given'],
+	partly: [9, 'partly done: rows or messages failed, or no recipient gets the mail'],
+	failIf: [10, 'the condition of --fail-if was true'],
+	found: [11, 'smoke, doctor, diff, engine check or engine migrate found something'],
+	outOfTime: [12, 'out of time (--deadline, --wait-timeout)'],
+	uncertain: [13, 'a send may have happened (no clear answer): check before you repeat it'],
+	queued: [14, 'accepted and queued: do not repeat it, a worker sends it later'],
+	disk: [74, 'the local disk or database failed'],
+	tryLater: [75, 'engine bounces ingest failed and lost nothing: deliver the mail again'],
+	configuration: [78, 'the configuration is invalid or cannot be read'],
+	interrupted: [130, 'interrupted (Ctrl-C), or a prompt was declined'],
+	terminated: [143, 'terminated (SIGTERM)'],
 } as const;
 
-export type ExitCode = (typeof exits)[keyof typeof exits];
+type Exits = { readonly [Name in keyof typeof codes]: (typeof codes)[Name][0] };
+
+export type ExitCode = Exits[keyof Exits];
+
+export const exits = Object.fromEntries(Object.entries(codes).map(([name, [code]]) => [name, code])) as Exits;
+
+export const exitMeanings = Object.fromEntries(Object.values(codes)) as Readonly<Record<ExitCode, string>>;
 
 export interface CliErrorOptions {
 	hint?: Hint;

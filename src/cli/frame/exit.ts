@@ -1,4 +1,4 @@
-/** Maps errors to exit codes. Scripts rely on the codes, so their meanings never change. */
+/** Maps errors to exit codes and hints. */
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -14,32 +14,9 @@ import { JobError, type JobFault } from '../../jobs/errors.js';
 import { DatabaseMissing, DatabaseUnwritable, UnsupportedDatabase } from '../../store/errors.js';
 import { TableError } from '../../tables/finding.js';
 import { type Hint, joinHints, mailctl } from './command-line.js';
-import { CliError, type ExitCode, exits, NoSmtp } from './errors.js';
+import { CliError, type ExitCode, exitMeanings, exits, NoSmtp } from './errors.js';
 
-export { type ExitCode, exits };
-
-export const exitMeanings: Readonly<Record<ExitCode, string>> = {
-	0: 'success; also an empty list, a dry run without findings, a closed pipe',
-	1: 'a bug in mailctl',
-	2: 'wrong usage, invalid input, or missing confirmation',
-	3: 'not found',
-	4: 'authentication failed: no token, a wrong token, or a missing scope',
-	5: 'refused by the service (400, 409, 422 and most other 4xx)',
-	6: 'network, TLS or proxy failed, --timeout passed, or the database is locked',
-	7: 'the server failed (5xx, 429 after retries, a redirect, an invalid answer)',
-	8: 'a list was empty, and --exit-empty was given',
-	9: 'partly done: rows or messages failed, or no recipient gets the mail',
-	10: 'the condition of --fail-if was true',
-	11: 'smoke, doctor, diff, engine check or engine migrate found something',
-	12: 'out of time (--deadline, --wait-timeout)',
-	13: 'a send may have happened (no clear answer): check before you repeat it',
-	14: 'accepted and queued: do not repeat it, a worker sends it later',
-	74: 'the local disk or database failed',
-	75: 'engine bounces ingest failed and lost nothing: deliver the mail again',
-	78: 'the configuration is invalid or cannot be read',
-	130: 'interrupted (Ctrl-C), or a prompt was declined',
-	143: 'terminated (SIGTERM)',
-};
+export { type ExitCode, exitMeanings, exits };
 
 export interface Complaint {
 	code: string;
