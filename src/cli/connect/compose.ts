@@ -61,11 +61,7 @@ interface ComposeParts {
 	askHtml: AskHtml;
 }
 
-export interface RemoteComposer {
-	compose(request: ComposeRequest, clock: Clock): Promise<ComposedMessage>;
-	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
-	close(): Promise<void>;
-}
+export type RemoteComposer = ReturnType<typeof createRemoteComposer>;
 
 export const inlineDeadlineMs = 5_000;
 
@@ -138,14 +134,18 @@ const standIns: PublicLinks = {
 };
 const standInNote = 'https://deployment.invalid/… replaces the links that the server signs';
 
-export function createRemoteComposer(): RemoteComposer {
+export function createRemoteComposer() {
 	const { read, close } = createInliner({ deadlineMs: inlineDeadlineMs });
 	return {
-		compose: (request, clock) => {
-			const parts = { linksOf: () => standIns, standsIn: standInNote, now: clock.now(), askHtml: read };
-			return composeMessage(request, parts);
-		},
-		render: (content, variables) => renderContent(content, variables, read),
+		compose: (request: ComposeRequest, clock: Clock) =>
+			composeMessage(request, {
+				linksOf: () => standIns,
+				standsIn: standInNote,
+				now: clock.now(),
+				askHtml: read,
+			}),
+		render: (content: Content, variables: Readonly<Record<string, string>>) =>
+			renderContent(content, variables, read),
 		close,
 	};
 }

@@ -5,8 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import type { Api } from '../../api/api.js';
-import type { AcceptCounts, CampaignSession, CampaignStatus, Campaigns } from '../../api/campaigns.js';
-import type { Ack } from '../../api/capabilities.js';
+import type { CampaignStatus, Campaigns } from '../../api/campaigns.js';
 import type { Clock } from '../../api/datetime.js';
 import { ApiError, invalid, notFound } from '../../api/errors.js';
 import { campaignFields } from '../../api/messages.js';
@@ -28,7 +27,6 @@ interface ForeignOptions {
 	deployment: string;
 	clock: Clock;
 	isTrial?: boolean;
-	newId?: () => Uuid;
 	sleep?: Sleep;
 }
 
@@ -52,114 +50,137 @@ export interface ForeignDelivered {
  * `Campaigns` with delivery. A method that writes locks the campaign until `close`, and throws `JobError` if another process
  * has locked it. `results` covers recipients of lists too.
  */
-export interface ForeignCampaigns extends Campaigns {
-	/** Sends all waiting messages. Throws `conflict` unless the campaign is released, and errors of the store. */
-	deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered>;
-	has(key: string): Promise<boolean>;
-	close(): Promise<void>;
-}
-
-export function openForeignCampaigns(api: Api, options: ForeignOptions): ForeignCampaigns {
-	const local = new LocalCampaigns(options);
-	return {
-		open: async (key, spec, call) => {
-			assertSpec(spec);
-			if (key !== null) await local.hold(key);
-			const campaigns = await local.campaigns('create');
-			const session = await campaigns.open(key, spec, call);
-			local.know(session.id, session.key);
-			if (key === null) await local.holdNew(campaigns, session);
-			return session;
-		},
-		check: async (key, spec, call) => {
-			assertSpec(spec);
-			if (key !== null) local.files.assertNotThere(key);
-			await (await local.campaigns('create')).check(key, spec, call);
-		},
-		put: async (id, batch) => (await local.writing(id)).put(id, batch),
-		putRequests: async (id, batch) => (await local.writing(id)).putRequests(id, batch),
-		complete: async (id, at) => (await local.writing(id)).complete(id, at),
-		addList: async (id, listId, call) => {
-			await local.writing(id);
-			return addList(api, local, { id, listId, signal: call?.signal });
-		},
-		release: async (id, expected) => (await local.writing(id)).release(id, expected),
-		cancel: async (id, call) => (await local.writing(id)).cancel(id, call),
-		status: async (id) => (await local.campaigns('existing')).status(id),
-		has: async (key) => {
-			if (!local.isThere) return false;
-			return (await (await local.campaigns('existing')).page({ key, page_size: 1 })).count > 0;
-		},
-		page: async (request) => {
-			if (request.key !== undefined) local.files.assertNotThere(request.key);
-			if (!local.isThere) return { count: 0, next: null, previous: null, results: [] };
-			const page = await (await local.campaigns('existing')).page(request);
-			for (const { id, key } of page.results) local.know(id, key);
-			return page;
-		},
-		results: async (id, request) => (await local.campaigns('existing')).results(id, request),
-		deliver: async (id, how) => deliver(api, local, id, how),
-		close: () => local.close(),
-	};
-}
-
-class LocalCampaigns {
-	readonly files: ReturnType<typeof jobFiles>;
-	readonly options: ForeignOptions;
-	#store: Promise<Store> | null = null;
+export class ForeignCampaigns implements Campaigns {
+	readonly #api: Api;
+	readonly #options: ForeignOptions;
+	readonly #files: ReturnType<typeof jobFiles>;
 	readonly #keys = new Map<Uuid, string>();
 	readonly #locks = new Map<string, Promise<FileLock>>();
+	#store: Promise<Store> | null = null;
 
-	constructor(options: ForeignOptions) {
-		this.options = options;
-		this.files = jobFiles(options.folder, options.deployment);
+	constructor(api: Api, options: ForeignOptions) {
+		this.#api = api;
+		this.#options = options;
+		this.#files = jobFiles(options.folder, options.deployment);
 	}
 
-	get isThere(): boolean {
-		return this.#store !== null || !isMissingFile(this.files.database);
-	}
-
-	know(id: Uuid, key: string): void {
-		this.#keys.set(id, key);
-	}
-
-	async hold(key: string): Promise<void> {
-		if (this.options.isTrial === true) return this.files.assertNotThere(key);
-		const holding = this.#locks.get(key) ?? this.files.hold(key, `this campaign ("${key}")`);
-		this.#locks.set(key, holding);
-		// Forget a refused lock, because the other process may release it later.
-		holding.catch(() => this.#locks.delete(key));
-		await holding;
-		this.files.assertNotThere(key);
-	}
-
-	async holdNew(campaigns: Campaigns, { id, key }: CampaignSession): Promise<void> {
+	readonly open: Campaigns['open'] = async (key, spec, call) => {
+		assertSpec(spec);
+		if (key !== null) await this.#hold(key);
+		const campaigns = await this.#campaigns('create');
+		const session = await campaigns.open(key, spec, call);
+		this.#keys.set(session.id, session.key);
+		if (key !== null) return session;
 		try {
-			await this.hold(key);
+			await this.#hold(session.key);
 		} catch (error) {
-			await campaigns.cancel(id, { forget: true });
+			await campaigns.cancel(session.id, { forget: true });
 			throw error;
 		}
+		return session;
+	};
+
+	readonly check: Campaigns['check'] = async (key, spec, call) => {
+		assertSpec(spec);
+		if (key !== null) this.#files.assertNotThere(key);
+		await (await this.#campaigns('create')).check(key, spec, call);
+	};
+
+	readonly put: Campaigns['put'] = async (id, batch) => (await this.#writing(id)).put(id, batch);
+
+	readonly putRequests: Campaigns['putRequests'] = async (id, batch) =>
+		(await this.#writing(id)).putRequests(id, batch);
+
+	readonly complete: Campaigns['complete'] = async (id, at) => (await this.#writing(id)).complete(id, at);
+
+	readonly release: Campaigns['release'] = async (id, expected) =>
+		(await this.#writing(id)).release(id, expected);
+
+	readonly cancel: Campaigns['cancel'] = async (id, call) => (await this.#writing(id)).cancel(id, call);
+
+	readonly status: Campaigns['status'] = async (id) => (await this.#campaigns('existing')).status(id);
+
+	readonly results: Campaigns['results'] = async (id, request) =>
+		(await this.#campaigns('existing')).results(id, request);
+
+	readonly page: Campaigns['page'] = async (request) => {
+		if (request.key !== undefined) this.#files.assertNotThere(request.key);
+		if (!this.#isThere) return { count: 0, next: null, previous: null, results: [] };
+		const page = await (await this.#campaigns('existing')).page(request);
+		for (const { id, key } of page.results) this.#keys.set(id, key);
+		return page;
+	};
+
+	/** An interrupted walk starts again, because the list may have changed and no position is reliable. */
+	readonly addList: Campaigns['addList'] = async (id, listId, call) => {
+		await this.#writing(id);
+		const { writes } = await this.#opened('existing');
+		const add = async (
+			part: 'first' | 'next' | 'last',
+			people: Parameters<typeof writes.addPeopleToCampaign>[0]['people'],
+		) => {
+			const now = this.#options.clock.now();
+			const added = await writes.addPeopleToCampaign({ campaign: id, list_id: listId, part, people, now });
+			switch (added.kind) {
+				case 'acknowledged':
+					return added;
+				case 'not_found':
+					throw notFound();
+				case 'closed':
+					throw new ApiError('conflict', `This campaign is ${added.state}: it takes no more recipients.`);
+				case 'other_rows':
+					throw new ApiError('conflict', 'This campaign has other recipients.');
+			}
+		};
+		const begun = await add('first', []);
+		if (begun.isWhole) return begun.ack;
+		for await (const people of peopleOfList(this.#api, listId, call?.signal)) await add('next', people);
+		return (await add('last', [])).ack;
+	};
+
+	/** Sends all waiting messages. Throws `conflict` unless the campaign is released, and errors of the store. */
+	async deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered> {
+		const { connections, rate, uncertain, onProgress } = how;
+		const campaigns = await this.#writing(id);
+		const { state } = await campaigns.status(id);
+		if (state !== 'released') throw new ApiError('conflict', `This campaign is ${state}.`);
+		const { queue, reads, writes } = await this.#opened('existing');
+		const { clock, sleep } = this.#options;
+		await writes.retryUncertain({ campaign: id, isAgain: uncertain === 'retry', now: clock.now() });
+		const before = countsOf(await campaigns.status(id));
+		const signal = how.signal ?? new AbortController().signal;
+		const pace = new Pace({ signal, ...(sleep !== undefined && { sleep }) });
+		const send = (request: Parameters<Api['send']>[0]) => pace.write((call) => this.#api.send(request, call));
+		const paced = rate === null ? {} : { rate };
+		const courier = new ApiCourier({ reads, queue, send, connections, signal, ...paced });
+		const run = new Run(
+			{
+				...runDefaults,
+				...{ queue, reads, clock, connections, ...paced },
+				alone: true,
+				owner: leaseOwner(randomUUID().slice(0, 8)),
+				onProgress: (now) =>
+					onProgress?.({
+						waiting: before.waiting,
+						accepted: before.accepted + now.sent,
+						suppressed: before.suppressed + now.canceled,
+						failed: before.failed + now.failed,
+						uncertain: before.uncertain + now.uncertain,
+					}),
+			},
+			courier,
+			{ scope: { campaign: id }, until: 'settled', signal },
+		);
+		const { kind } = await run.finish();
+		const { error } = courier;
+		if (error !== null && !(error instanceof ApiError)) throw error;
+		const counts = countsOf(await campaigns.status(id));
+		const isCutShort = kind === 'aborted' && counts.waiting > 0;
+		return { counts, error: error ?? (isCutShort ? signal.reason : null) };
 	}
 
-	store(mode: 'create' | 'existing'): Promise<Store> {
-		if (mode === 'existing' && !this.isThere) throw notFound();
-		const { clock, isTrial = false } = this.options;
-		const isImagined = isTrial && !this.isThere;
-		const path = isImagined ? ':memory:' : this.files.database;
-		this.#store ??= openStore(path, { clock, mode, hasShortLog: !isImagined, isTrial });
-		return this.#store;
-	}
-
-	async campaigns(mode: 'create' | 'existing'): Promise<Campaigns> {
-		const { clock, newId = () => newUuid(clock.now()) } = this.options;
-		return createCampaigns({ store: await this.store(mode), clock, newId, courier: 'api' });
-	}
-
-	async writing(id: Uuid): Promise<Campaigns> {
-		const campaigns = await this.campaigns('existing');
-		await this.hold(this.#keys.get(id) ?? (await campaigns.status(id)).key);
-		return campaigns;
+	async has(key: string): Promise<boolean> {
+		return this.#isThere && (await (await this.#campaigns('existing')).page({ key, page_size: 1 })).count > 0;
 	}
 
 	async close(): Promise<void> {
@@ -170,93 +191,47 @@ class LocalCampaigns {
 		await (await opened?.catch(() => null))?.close();
 		for (const lock of locks) if (lock.status === 'fulfilled') await lock.value.release();
 	}
+
+	get #isThere(): boolean {
+		return this.#store !== null || !isMissingFile(this.#files.database);
+	}
+
+	async #hold(key: string): Promise<void> {
+		if (this.#options.isTrial === true) return this.#files.assertNotThere(key);
+		const holding = this.#locks.get(key) ?? this.#files.hold(key, `this campaign ("${key}")`);
+		this.#locks.set(key, holding);
+		// Forget a refused lock, because the other process may release it later.
+		holding.catch(() => this.#locks.delete(key));
+		await holding;
+		this.#files.assertNotThere(key);
+	}
+
+	#opened(mode: 'create' | 'existing'): Promise<Store> {
+		if (mode === 'existing' && !this.#isThere) throw notFound();
+		const { clock, isTrial = false } = this.#options;
+		const isImagined = isTrial && !this.#isThere;
+		const path = isImagined ? ':memory:' : this.#files.database;
+		this.#store ??= openStore(path, { clock, mode, hasShortLog: !isImagined, isTrial });
+		return this.#store;
+	}
+
+	async #campaigns(mode: 'create' | 'existing'): Promise<Campaigns> {
+		const { clock } = this.#options;
+		const newId = () => newUuid(clock.now());
+		return createCampaigns({ store: await this.#opened(mode), clock, newId, courier: 'api' });
+	}
+
+	async #writing(id: Uuid): Promise<Campaigns> {
+		const campaigns = await this.#campaigns('existing');
+		await this.#hold(this.#keys.get(id) ?? (await campaigns.status(id)).key);
+		return campaigns;
+	}
 }
 
 function assertSpec(spec: Parameters<Campaigns['open']>[1]): void {
 	if ('requests' in spec) return;
 	const parsed = campaignFields.parse(spec);
 	if (parsed.kind === 'invalid') throw invalid(parsed.errors);
-}
-
-/** An interrupted walk starts again, because the list may have changed and no position is reliable. */
-async function addList(
-	api: Api,
-	local: LocalCampaigns,
-	{ id, listId, signal }: { id: Uuid; listId: number; signal: AbortSignal | undefined },
-): Promise<Ack<AcceptCounts>> {
-	const { writes } = await local.store('existing');
-	const { clock } = local.options;
-	const add = async (
-		part: 'first' | 'next' | 'last',
-		people: Parameters<typeof writes.addPeopleToCampaign>[0]['people'],
-	) => {
-		const added = await writes.addPeopleToCampaign({
-			campaign: id,
-			list_id: listId,
-			part,
-			people,
-			now: clock.now(),
-		});
-		switch (added.kind) {
-			case 'acknowledged':
-				return added;
-			case 'not_found':
-				throw notFound();
-			case 'closed':
-				throw new ApiError('conflict', `This campaign is ${added.state}: it takes no more recipients.`);
-			case 'other_rows':
-				throw new ApiError('conflict', 'This campaign has other recipients.');
-		}
-	};
-	const begun = await add('first', []);
-	if (begun.isWhole) return begun.ack;
-	for await (const people of peopleOfList(api, listId, signal)) await add('next', people);
-	return (await add('last', [])).ack;
-}
-
-async function deliver(
-	api: Api,
-	local: LocalCampaigns,
-	id: Uuid,
-	how: ForeignDelivery,
-): Promise<ForeignDelivered> {
-	const { connections, rate, uncertain, onProgress } = how;
-	const campaigns = await local.writing(id);
-	const { state } = await campaigns.status(id);
-	if (state !== 'released') throw new ApiError('conflict', `This campaign is ${state}.`);
-	const { queue, reads, writes } = await local.store('existing');
-	const { clock, sleep } = local.options;
-	await writes.retryUncertain({ campaign: id, isAgain: uncertain === 'retry', now: clock.now() });
-	const before = countsOf(await campaigns.status(id));
-	const signal = how.signal ?? new AbortController().signal;
-	const pace = new Pace({ signal, ...(sleep !== undefined && { sleep }) });
-	const send = (request: Parameters<Api['send']>[0]) => pace.write((call) => api.send(request, call));
-	const paced = rate === null ? {} : { rate };
-	const courier = new ApiCourier({ reads, queue, send, connections, signal, ...paced });
-	const run = new Run(
-		{
-			...runDefaults,
-			...{ queue, reads, clock, connections, ...paced },
-			alone: true,
-			owner: leaseOwner(randomUUID().slice(0, 8)),
-			onProgress: (now) =>
-				onProgress?.({
-					waiting: before.waiting,
-					accepted: before.accepted + now.sent,
-					suppressed: before.suppressed + now.canceled,
-					failed: before.failed + now.failed,
-					uncertain: before.uncertain + now.uncertain,
-				}),
-		},
-		courier,
-		{ scope: { campaign: id }, until: 'settled', signal },
-	);
-	const { kind } = await run.finish();
-	const { error } = courier;
-	if (error !== null && !(error instanceof ApiError)) throw error;
-	const counts = countsOf(await campaigns.status(id));
-	const isCutShort = kind === 'aborted' && counts.waiting > 0;
-	return { counts, error: error ?? (isCutShort ? signal.reason : null) };
 }
 
 function countsOf({ messages }: CampaignStatus): ForeignCounts {

@@ -33,6 +33,7 @@ import type {
 	Target,
 } from '../frame/connection.js';
 import { localDkim, localQueue, localStatus, localTokens } from './administration.js';
+import type { Mailer } from './mail.js';
 import type { LocalParts, Presence } from './parts.js';
 import { storeMadeOnWrite, withWalkReader } from './stores.js';
 import { readWrappingKeys } from './wrapping-keys.js';
@@ -280,15 +281,13 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 }
 
 function lazyParts(parts: LocalParts) {
-	let mailer: Promise<import('./mail.js').Mailer> | null = null;
+	let mailer: Promise<Mailer> | null = null;
 	return {
 		mailer: () => {
 			mailer ??= import('./mail.js').then(({ createMailer }) => createMailer(parts));
 			return mailer;
 		},
 		notifier: async () => (await import('./notify.js')).createNotifier(parts),
-		close: async () => {
-			await (await mailer)?.close();
-		},
+		close: async () => (await mailer)?.close(),
 	};
 }

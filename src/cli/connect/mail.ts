@@ -21,7 +21,7 @@ import type { Reads } from '../../store/operations.js';
 import { createComposingThreads } from '../../threads/composing.js';
 import { createInliner } from '../../threads/readers.js';
 import { NoSmtp } from '../frame/errors.js';
-import type { ComposedMessage, ComposeRequest, RenderedContent } from './compose.js';
+import type { ComposedMessage, ComposeRequest } from './compose.js';
 import { composeMessage, inlineDeadlineMs, type Links, renderContent } from './compose.js';
 import { type LocalParts, trackingKeys } from './parts.js';
 
@@ -52,16 +52,7 @@ export interface DeliverySummary {
 	warnings: readonly string[];
 }
 
-export interface Mailer {
-	deliver(options: DeliverOptions): Promise<DeliverySummary>;
-	testSmtp(signal: AbortSignal): ReturnType<typeof testSmtp>;
-	compose(request: ComposeRequest): Promise<ComposedMessage>;
-	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
-	renderMessage(id: Uuid): Promise<Buffer | null>;
-	contents: ContentCache;
-	links(): Promise<Links>;
-	close(): Promise<void>;
-}
+export type Mailer = ReturnType<typeof createMailer>;
 
 /** Bytes of memory: 250 contents of 10 KB, or about 25 of 100 KB. V8 adds slack to cached contents. */
 const contentCacheBytes = 16 * 1024 * 1024;
@@ -81,20 +72,20 @@ export function smtpUrlProblem(url: string): string | null {
  * Create one per connection, and close it before the store. Each call reads the settings, so that changes apply at
  * once. Without a mail server, `deliver` and `testSmtp` throw `NoSmtp`.
  */
-export async function createMailer(parts: LocalParts): Promise<Mailer> {
+export function createMailer(parts: LocalParts) {
 	const { store, clock } = parts;
 	const inliner = createInliner({ deadlineMs: inlineDeadlineMs });
 	const contents = createContentCache({ askHtml: inliner.read, maxBytes: contentCacheBytes });
 	const files = new EncodedFiles(store.reads);
 	const keysFor = createKeyReader({ reads: store.reads, clock });
-	const links = async () => {
+	const links = async (): Promise<Links> => {
 		const settings = await readSettings(store);
 		const keys = await trackingKeys(parts);
 		return { publicUrl: linkBaseOf(settings), keyring: keyringOf(keys) };
 	};
 	return {
-		deliver: async (options) => deliver(parts, { contents, files, keysFor }, options),
-		testSmtp: async (signal) => {
+		deliver: (options: DeliverOptions) => deliver(parts, { contents, files, keysFor }, options),
+		testSmtp: async (signal: AbortSignal) => {
 			const settings = await readSettings(store);
 			const sender = await firstSender(store.reads);
 			return testSmtp(smtpOf(settings, sender), {
@@ -103,7 +94,7 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 				signal,
 			});
 		},
-		compose: async (request) => {
+		compose: async (request: ComposeRequest): Promise<ComposedMessage> => {
 			const options = await links();
 			const linksOf = (id: Uuid) => {
 				const made = messageLinks(options, id);
@@ -117,8 +108,9 @@ export async function createMailer(parts: LocalParts): Promise<Mailer> {
 			});
 			return { ...composed, raw: await signMessage(composed.raw, await keysFor(addressOf(request.from))) };
 		},
-		render: (content, variables) => renderContent(content, variables, inliner.read),
-		renderMessage: async (id) => {
+		render: (content: Content, variables: Readonly<Record<string, string>>) =>
+			renderContent(content, variables, inliner.read),
+		renderMessage: async (id: Uuid): Promise<Buffer | null> => {
 			const found = await store.reads.getMessage({ id });
 			if (found === null) return null;
 			const composer = new Composer({ reads: store.reads, contents, files, keysFor, ...(await links()) });

@@ -90,13 +90,6 @@ interface Settled {
 	leftMs: () => number | undefined;
 }
 
-interface Context {
-	cx: CommandContext;
-	listed: readonly Shown[];
-	takeHints(): Hint[];
-	close(): Promise<void>;
-}
-
 /**
  * Creates the context of one command call. It connects only when the command asks for a connection. Call `close` once,
  * after success or failure. Throws `UsageError` for `--fields`.
@@ -105,7 +98,7 @@ export async function createContext(
 	parsed: Run,
 	{ io: streams, connect, signals, tree, main }: RunOptions,
 	{ paths, settings, target, signal, leftMs }: Settled,
-): Promise<Context> {
+) {
 	const { globals } = parsed;
 	const stderr = withStatusLine(streams.stderr, { isDumb: streams.env['TERM'] === 'dumb' });
 	const { stdout } = streams;

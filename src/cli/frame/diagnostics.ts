@@ -26,11 +26,6 @@ export interface Diagnostics {
 	readonly trace: ((line: string) => void) | null;
 }
 
-interface CallDiagnostics extends Diagnostics {
-	takeHints(): Hint[];
-	end(): Promise<void>;
-}
-
 interface DiagnosticsOptions {
 	format: Format;
 	quiet: boolean;
@@ -44,7 +39,7 @@ interface DiagnosticsOptions {
 export function createDiagnostics(
 	stderr: StatusLine,
 	{ format, quiet, debug, paint, target, elapsedMs }: DiagnosticsOptions,
-): CallDiagnostics {
+): Diagnostics & { takeHints(): Hint[]; end(): Promise<void> } {
 	const isJson = isMachine(format);
 	const waiting: Hint[] = [];
 	const takeHints = () => waiting.splice(0);

@@ -5,11 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CampaignResult, CampaignSpec, Recipient, RequestsSpec } from '../../../src/api/campaigns.js';
 import { systemClock } from '../../../src/api/datetime.js';
-import {
-	type ForeignCampaigns,
-	type ForeignDelivery,
-	openForeignCampaigns,
-} from '../../../src/cli/connect/foreign-campaigns.js';
+import { ForeignCampaigns, type ForeignDelivery } from '../../../src/cli/connect/foreign-campaigns.js';
 import { createClient } from '../../../src/http/client/client.js';
 import {
 	type MailService,
@@ -67,7 +63,7 @@ function openCampaigns({ baseUrl }: MailService, folder: string): ForeignCampaig
 		trace: () => {},
 		warn: () => {},
 	});
-	const campaigns = openForeignCampaigns(client.api, {
+	const campaigns = new ForeignCampaigns(client.api, {
 		folder,
 		deployment: baseUrl,
 		clock: systemClock,

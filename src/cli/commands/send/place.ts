@@ -107,9 +107,9 @@ async function assertNotHere(cx: CommandContext, database: string, key: string):
 
 async function openForeign(cx: CommandContext): Promise<ForeignCampaigns> {
 	const { api, target } = await cx.connection();
-	const { openForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
+	const { ForeignCampaigns } = await import('../../connect/foreign-campaigns.js');
 	const { clock, dryRun: isTrial, paths } = cx;
-	return openForeignCampaigns(api, { folder: paths.jobs, deployment: deploymentOf(target), clock, isTrial });
+	return new ForeignCampaigns(api, { folder: paths.jobs, deployment: deploymentOf(target), clock, isTrial });
 }
 
 /** A container may have no writable home folder, which must not stop a campaign. */
