@@ -38,12 +38,12 @@ export function rootHelp(entries: readonly TreeEntry[]): string {
 	]);
 }
 
-/** The options of all commands, described like those of one. */
-const globals = { options: globalOptions, optionGroups: globalGroups };
-
 export function globalHelp(): string {
 	const intro = 'Use these options before or after any command. Brackets name environment variables.';
-	return page([intro, ...sectionsOf(globals).map((one) => section(...one))]);
+	return page([
+		intro,
+		...sectionsOf({ options: globalOptions, optionGroups: globalGroups }).map((one) => section(...one)),
+	]);
 }
 
 interface Screen {
@@ -85,8 +85,8 @@ type Row = readonly [left: string, right: string];
 /** A title with lines or pairs of columns. `width` is that of the left column, if other sections share it. */
 type Section = readonly [title: string, rows: readonly (string | Row)[], width?: number];
 
-/** Returns what help and manual pages show of a command, without empty sections. */
-export function sectionsOf(described: Partial<Command>): Section[] {
+/** Returns the parts of the help of a command, without empty ones. */
+function sectionsOf(described: Partial<Command>): Section[] {
 	const { args = [], options = {}, optionGroups = {}, output, exits = [], examples = [] } = described;
 	const { aliases = [] } = described;
 	const words = new Map(
@@ -121,11 +121,7 @@ export function environmentRows(): Row[] {
 	);
 }
 
-export function globalSections(): Section[] {
-	return sectionsOf(globals);
-}
-
-export function tail(command: Command): string {
+function tail(command: Command): string {
 	const required = Object.entries(command.options).flatMap(([key, spec]) =>
 		spec.required === true ? [`${flagOf(key)} ${placeholder(spec)}`] : [],
 	);

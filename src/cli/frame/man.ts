@@ -1,97 +1,57 @@
-import { type Command, type CommandGroup, type TreeEntry, visibleIn } from './command.js';
-import { exitMeanings } from './exit.js';
-import { environmentRows, globalSections, purpose, sectionsOf, tail } from './help.js';
+import { fitLines } from '../render/wrapping.js';
+import { type Command, type CommandGroup, loadNode, type TreeEntry, visibleIn } from './command.js';
+import { globalHelp, nodeHelp, purpose, rootHelp } from './help.js';
+import { topicText } from './topics.js';
 
 interface ManPage {
 	file: string;
 	text: string;
 }
 
+/** Returns the manual pages. They have the texts of the help. */
 export async function manPages(entries: readonly TreeEntry[], version: string): Promise<ManPage[]> {
-	const pages = await Promise.all(entries.map((entry) => pageOf(entry, version)));
-	return [{ file: 'mailctl.1', text: mainPage(entries, version) }, ...pages];
+	const main = [
+		['mailctl', rootHelp(entries)],
+		['global options', globalHelp()],
+		['exit status', topicText('exit-codes')],
+		['environment', topicText('environment')],
+	] as const;
+	const pages = entries.map(async (entry) => {
+		const { name, summary } = entry;
+		const helps = helpsOf(await loadNode(entry), [name]);
+		return pageOf(`mailctl-${name}`, { summary, version, parts: [...helps, ['see also', 'mailctl(1)']] });
+	});
+	return Promise.all([pageOf('mailctl', { summary: purpose, version, parts: main }), ...pages]);
 }
 
-function mainPage(entries: readonly TreeEntry[], version: string): string {
-	return lines(
-		heading('mailctl', version),
+type Part = readonly [title: string, text: string];
+
+function helpsOf(node: Command | CommandGroup, path: readonly string[]): Part[] {
+	const below = 'commands' in node ? visibleIn(node) : [];
+	const help: Part = [`mailctl ${path.join(' ')}`, nodeHelp(node, path)];
+	return [help, ...below.flatMap((one) => helpsOf(one, [...path, one.name]))];
+}
+
+/** The width of a line on a terminal with 80 columns, beside the margin of a manual page. */
+const width = 73;
+
+async function pageOf(
+	name: string,
+	{ summary, version, parts }: { summary: string; version: string; parts: readonly Part[] },
+): Promise<ManPage> {
+	const lines = [
+		`.TH "${name.toUpperCase()}" 1 "" "mailctl ${version}" "mailctl manual"`,
 		'.SH NAME',
-		`mailctl \\- ${roff(purpose)}`,
-		'.SH SYNOPSIS',
-		'.B mailctl',
-		'.I command',
-		roff('[options]'),
-		'.SH COMMANDS',
-		...entries.flatMap(({ name, summary }) => term(`mailctl-${name}(1)`, summary)),
-		'.SH GLOBAL OPTIONS',
-		...globalSections().flatMap(sectionLines),
-		'.SH ENVIRONMENT',
-		...environmentRows().flatMap(([names, option]) => term(names, option)),
-		'.SH EXIT STATUS',
-		...Object.entries(exitMeanings).flatMap(([code, meaning]) => term(code, meaning)),
-		'.SH SEE ALSO',
-		roff('mailctl help output, sending, importing, states, bounces, notifications'),
-	);
-}
-
-async function pageOf({ name, summary, load }: TreeEntry, version: string): Promise<ManPage> {
-	const loaded = await load();
-	const body = 'command' in loaded ? commandLines(loaded.command, [name]) : groupLines(loaded.group, [name]);
-	const text = lines(
-		heading(`mailctl-${name}`, version),
-		'.SH NAME',
-		`${roff(`mailctl-${name}`)} \\- ${roff(summary)}`,
-		...body,
-		'.SH EXIT STATUS',
-		roff('mailctl(1) has all exit codes.'),
-		'.SH SEE ALSO',
-		'.BR mailctl (1)',
-	);
-	return { file: `mailctl-${name}.1`, text };
-}
-
-function groupLines(group: CommandGroup, path: readonly string[]): string[] {
-	return [
-		...(group.self === undefined ? [] : commandLines(group.self, path)),
-		...visibleIn(group).flatMap((one) =>
-			'kind' in one ? commandLines(one, [...path, one.name]) : groupLines(one, [...path, one.name]),
-		),
+		`${roff(name)} \\- ${roff(summary)}`,
 	];
-}
-
-function commandLines(command: Command, path: readonly string[]): string[] {
-	const { summary, description } = command;
-	const words = `mailctl ${path.join(' ')}`;
-	return [
-		`.SH ${quoted(words.toUpperCase())}`,
-		roff(sentence(summary)),
-		...(description === undefined ? [] : ['.PP', roff(description)]),
-		'.PP',
-		`.B ${quoted(words)}`,
-		roff(tail(command)),
-		...sectionsOf(command).flatMap(sectionLines),
-	].filter((line) => line !== '');
-}
-
-function sectionLines([title, rows]: ReturnType<typeof sectionsOf>[number]): string[] {
-	const lines = rows.flatMap((row) => (typeof row === 'string' ? [roff(row)] : term(row[0].trim(), row[1])));
-	return [`.SS ${quoted(title)}`, ...(title === 'Examples' ? ['.EX', ...lines, '.EE'] : lines)];
-}
-
-function heading(name: string, version: string): string {
-	return `.TH ${quoted(name.toUpperCase())} 1 "" ${quoted(`mailctl ${version}`)} "mailctl manual"`;
-}
-
-function term(left: string, right: string): string[] {
-	return ['.TP', `.B ${quoted(left)}`, roff(right)];
-}
-
-function sentence(text: string): string {
-	return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
-}
-
-function quoted(text: string): string {
-	return `"${roff(text).replaceAll('"', '\\(dq')}"`;
+	for (const [title, text] of parts)
+		lines.push(
+			`.SH "${roff(title.toUpperCase())}"`,
+			'.EX',
+			roff(await fitLines(text.trimEnd(), width)),
+			'.EE',
+		);
+	return { file: `${name}.1`, text: `${lines.join('\n')}\n` };
 }
 
 function roff(text: string): string {
@@ -99,8 +59,4 @@ function roff(text: string): string {
 		.replaceAll('\\', '\\e')
 		.replaceAll('-', '\\-')
 		.replace(/^(?=[.'])/gm, '\\&');
-}
-
-function lines(...all: readonly string[]): string {
-	return `${all.join('\n')}\n`;
 }
