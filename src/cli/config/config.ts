@@ -41,7 +41,7 @@ export const maxRetries = 100;
 interface ProfileKey {
 	is: string;
 	check(value: unknown): boolean;
-	/** Reads the value from a command line. By default it is the text without spaces around it. */
+	/** Reads the value from a command line. The default removes spaces around the text. */
 	read?(text: string): unknown;
 }
 
