@@ -67,10 +67,6 @@ export interface Table {
 	parents: readonly string[];
 }
 
-export const notMoved: ReadonlySet<string> = new Set([
-	...['migrations', 'processes', 'clock', 'leaders', 'outcomes', 'id_sequences'],
-]);
-
 export interface Found {
 	identity: string;
 	schema: number;
@@ -84,6 +80,7 @@ export interface Movable {
 	readonly name: string;
 	readonly schema: number;
 	readonly keepsNul: boolean;
+	readonly tables: readonly Table[];
 	readonly ask: Ask;
 	/** Null if the database does not exist or lacks mailctl's tables. */
 	look(now: Micros): Promise<Found | null>;
@@ -97,7 +94,6 @@ export interface Movable {
 	shut(mark: Mark, now: Micros): Promise<void>;
 	open(mark: Mark): Promise<void>;
 	clear(mark: Mark): Promise<void>;
-	tables(): Promise<Table[]>;
 	write(table: Table, rows: readonly Row[]): Promise<void>;
 	ids(): Promise<Map<string, number>>;
 	raiseIds(ids: ReadonlyMap<string, number>): Promise<void>;
@@ -111,36 +107,9 @@ export function namesOf({ columns }: Table, places: readonly number[] = [...colu
 	return places.map((at) => `"${columns[at]?.name}"`).join(', ');
 }
 
-/**
- * `columns` selects table, column, type and position in the primary key, from 1, ordered by name; `parents` selects a
- * table and a table that it references.
- */
-export async function readTables(ask: Ask, text: { columns: string; parents: string }): Promise<Table[]> {
-	const parents = await ask(text.parents);
-	const tables = new Map<string, { columns: { name: string; type: string; key: number }[] }>();
-	for (const [table, name, type, key] of await ask(text.columns)) {
-		const known = tables.get(String(table)) ?? { columns: [] };
-		known.columns.push({ name: String(name), type: String(type), key: Number(key) });
-		tables.set(String(table), known);
-	}
-	return [...tables].map(([name, { columns }]) => ({
-		name,
-		columns: columns.map(({ name, type }) => ({ name, type: typeOf(type) })),
-		key: [...columns.keys()]
-			.filter((at) => (columns[at]?.key ?? 0) > 0)
-			.sort((one, other) => (columns[one]?.key ?? 0) - (columns[other]?.key ?? 0)),
-		parents: parents.filter(([child]) => child === name).map(([, parent]) => String(parent)),
-	}));
-}
-
-function typeOf(type: string): Table['columns'][number]['type'] {
-	if (/^(blob|bytea)$/i.test(type)) return 'blob';
-	return /^(integer|bigint)$/i.test(type) ? 'integer' : 'text';
-}
-
 export async function filledOf(ask: Ask, tables: readonly Table[]): Promise<string[]> {
 	const filled: string[] = [];
 	for (const { name } of tables)
-		if (!notMoved.has(name) && (await ask(`SELECT 1 FROM "${name}" LIMIT 1`)).length > 0) filled.push(name);
+		if ((await ask(`SELECT 1 FROM "${name}" LIMIT 1`)).length > 0) filled.push(name);
 	return filled;
 }

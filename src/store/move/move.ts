@@ -13,7 +13,6 @@ import {
 	type Mark,
 	type Movable,
 	namesOf,
-	notMoved,
 	type Row,
 	type Table,
 	type Value,
@@ -74,7 +73,7 @@ export async function planMove({ from, to }: Databases, clock: Clock): Promise<M
 		}
 	}
 	const tables = await Promise.all(
-		ordered(await from.tables()).map(async (table) => ({ table, rows: await countRows(from, table) })),
+		ordered(from.tables).map(async (table) => ({ table, rows: await countRows(from, table) })),
 	);
 	const rows = tables.reduce((sum, { rows }) => sum + rows, 0);
 	return { begun, found, tables, rows, keys: source.keys };
@@ -208,7 +207,7 @@ export async function undoMove({ from, to }: Databases, clock: Clock): Promise<{
 }
 
 function ordered(all: readonly Table[]): Table[] {
-	const left = new Map(all.filter(({ name }) => !notMoved.has(name)).map((table) => [table.name, table]));
+	const left = new Map(all.map((table) => [table.name, table]));
 	const done: Table[] = [];
 	while (left.size > 0) {
 		const next = [...left.values()].filter(({ name, parents }) =>

@@ -3,7 +3,7 @@ import { microsPerSecond } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import { countSecrets } from '../core/keys.js';
 import { findFresh } from '../core/processes.js';
-import type { Sql } from '../core/sql.js';
+import { column, type Sql } from '../core/sql.js';
 import {
 	type Ask,
 	type Found,
@@ -13,11 +13,11 @@ import {
 	markVersion,
 	namesOf,
 	type Row,
-	readTables,
 	type Table,
 	watcher,
 	whyMarked,
 } from '../moving.js';
+import { projectTables } from '../sqlite/moving.js';
 import { shownDatabase } from '../url.js';
 import { Database, type Session } from './connection.js';
 import { migrate, readMark, readVersion, schemaVersion } from './migrations.js';
@@ -29,6 +29,7 @@ export class MovablePostgres implements Movable {
 	readonly name: string;
 	readonly schema = schemaVersion;
 	readonly keepsNul = false;
+	readonly tables = projectTables();
 	readonly #schemaName: string;
 	readonly #database: Database;
 	#own: Mark | null = null;
@@ -45,7 +46,7 @@ export class MovablePostgres implements Movable {
 	readonly ask: Ask = (text, values = []) => this.#database.read(({ sql }) => sql.tuples<Row>(text, values));
 
 	async look(): Promise<Found | null> {
-		return await this.#database.read(({ sql }) => look(sql, this.name));
+		return await this.#database.read(({ sql }) => look(sql, this));
 	}
 
 	async begin(mark: Mark): Promise<void> {
@@ -57,7 +58,7 @@ export class MovablePostgres implements Movable {
 				await migrate(session, { name: this.name, now: mark.at });
 			await shutTables(session, mark);
 			await assertUnused(sql, this.name);
-			const filled = await filledOf(askOf(sql), await tablesOf(sql));
+			const filled = await filledOf(askOf(sql), this.tables);
 			if (filled.length > 0) throw this.#refused(`is not empty (${filled.join(', ')})`);
 			await setMark(sql, mark);
 		});
@@ -90,13 +91,9 @@ export class MovablePostgres implements Movable {
 			if ((await readVersion(sql, this.name, { mayBeMarked: true })) === 0) return;
 			const known = await readMark(sql);
 			if (known?.role !== 'copy' || known.id !== mark.id) return;
-			const names = (await tablesOf(sql)).map((table) => `"${table.name}"`);
+			const names = (await tableNames(sql)).map((name) => `"${name}"`);
 			await client.query(`DROP TABLE ${names.join(', ')} CASCADE; DROP FUNCTION mailctl_moved()`);
 		});
-	}
-
-	async tables(): Promise<Table[]> {
-		return await readTables(this.ask, tableTexts);
 	}
 
 	async write(table: Table, rows: readonly Row[]): Promise<void> {
@@ -128,7 +125,7 @@ export class MovablePostgres implements Movable {
 	}
 
 	async settle(): Promise<void> {
-		for (const { name } of await this.tables())
+		for (const { name } of this.tables)
 			await this.#write(this.#own, ({ sql }) => sql.run(`ANALYZE "${name}"`));
 	}
 
@@ -153,7 +150,7 @@ export class MovablePostgres implements Movable {
 	}
 }
 
-async function look(sql: Sql, name: string): Promise<Found | null> {
+async function look(sql: Sql, { name, tables }: Movable): Promise<Found | null> {
 	const found = await readVersion(sql, name, { mayBeMarked: true, mayBeNewer: true });
 	if (found === 0) return null;
 	const [identity] = await sql.tuples<[string]>(
@@ -166,7 +163,7 @@ async function look(sql: Sql, name: string): Promise<Found | null> {
 	return {
 		...known,
 		usedBy: others.map(({ host, pid, role }) => ({ host, pid, role })),
-		filled: await filledOf(askOf(sql), await tablesOf(sql)),
+		filled: await filledOf(askOf(sql), tables),
 		keys: [...(await countSecrets(sql)).keys()].filter((key) => key !== null),
 	};
 }
@@ -196,8 +193,8 @@ async function shutTables({ sql, client }: Session, mark: Mark): Promise<void> {
 	await client.query(`CREATE OR REPLACE FUNCTION mailctl_moved() RETURNS trigger LANGUAGE plpgsql
 		AS ${literal(client, bodyOf(client, mark))}`);
 	if (isShut === 1) return;
-	const triggers = (await tablesOf(sql)).map(
-		(table) => `CREATE TRIGGER mailctl_moved BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON "${table.name}"
+	const triggers = (await tableNames(sql)).map(
+		(name) => `CREATE TRIGGER mailctl_moved BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON "${name}"
 			FOR EACH STATEMENT EXECUTE FUNCTION mailctl_moved()`,
 	);
 	await client.query(triggers.join(';\n'));
@@ -224,25 +221,16 @@ async function setMark(sql: Sql, mark: Mark): Promise<void> {
 	);
 }
 
-const tableTexts = {
-	columns: `SELECT c.relname, a.attname, format_type(a.atttypid, NULL),
-			coalesce(array_position(i.indkey::smallint[], a.attnum) + 1, 0)
-		FROM pg_class c
-		JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-		LEFT JOIN pg_index i ON i.indrelid = c.oid AND i.indisprimary
-		WHERE c.relkind = 'r' AND c.relnamespace = current_schema()::regnamespace
-		ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`,
-	parents: `SELECT conrelid::regclass::text, confrelid::regclass::text
-		FROM pg_constraint
-		WHERE contype = 'f' AND connamespace = current_schema()::regnamespace`,
-};
-
 function askOf(sql: Sql): Ask {
 	return (text, values = []) => sql.tuples<Row>(text, values);
 }
 
-function tablesOf(sql: Sql): Promise<Table[]> {
-	return readTables(askOf(sql), tableTexts);
+/** All tables, including those that are not moved. */
+function tableNames(sql: Sql): Promise<string[]> {
+	return column<string>(
+		sql,
+		'SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1',
+	);
 }
 
 async function idsOf(sql: Sql): Promise<{ table: string; column: string; last: number }[]> {

@@ -10,7 +10,6 @@ import {
 	type Movable,
 	namesOf,
 	type Row,
-	readTables,
 	type Table,
 	type Value,
 	watcher,
@@ -19,25 +18,57 @@ import { lockAlone, secondName } from './backup.js';
 import { lookAt, openConnection, translateFailure } from './connection.js';
 import { countSecrets, findOthers, reclaimLeases } from './core.js';
 import { fileAt, openUntouched, usersOf } from './inspect.js';
-import { assertOurs, eraseMark, migrate, readMark, schemaVersion, writeMark } from './migrations.js';
+import {
+	assertOurs,
+	eraseMark,
+	migrate,
+	migrations,
+	readMark,
+	schemaVersion,
+	writeMark,
+} from './migrations.js';
 import { createSql } from './sql.js';
 
 const cacheKiB = 131_072;
 
-const tableTexts = {
-	columns: `SELECT t.name, c.name, c.type, c.pk
-		FROM sqlite_schema t, pragma_table_info(t.name) c
-		WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
-		ORDER BY 1, 2`,
-	parents: `SELECT DISTINCT t.name, f."table"
-		FROM sqlite_schema t, pragma_foreign_key_list(t.name) f
-		WHERE t.type = 'table'`,
-};
+/** The tables to move, which both databases have with the same columns. */
+export function projectTables(): Table[] {
+	const db = new Database(':memory:');
+	for (const { sql } of migrations) db.exec(sql);
+	const columns = db
+		.prepare<[], { table: string; name: string; type: string; pk: number }>(
+			`SELECT t.name AS "table", c.name, lower(c.type) AS type, c.pk
+			FROM sqlite_schema t, pragma_table_info(t.name) c
+			WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'
+				AND t.name NOT IN ('migrations', 'processes', 'clock', 'id_sequences')
+			ORDER BY 1, 2`,
+		)
+		.all();
+	const parents = db
+		.prepare<[], { table: string; parent: string }>(
+			`SELECT DISTINCT t.name AS "table", f."table" AS parent
+			FROM sqlite_schema t, pragma_foreign_key_list(t.name) f
+			WHERE t.type = 'table'`,
+		)
+		.all();
+	db.close();
+	return [...new Set(columns.map(({ table }) => table))].map((name) => {
+		const own = columns.filter(({ table }) => table === name);
+		const places = own.flatMap(({ pk }, at) => (pk > 0 ? [[pk, at] as const] : []));
+		return {
+			name,
+			columns: own.map((column) => ({ name: column.name, type: column.type as 'integer' | 'text' | 'blob' })),
+			key: places.sort(([one], [other]) => one - other).map(([, at]) => at),
+			parents: parents.filter(({ table }) => table === name).map(({ parent }) => parent),
+		};
+	});
+}
 
 export class MovableSqlite implements Movable {
 	readonly name: string;
 	readonly schema = schemaVersion;
 	readonly keepsNul = true;
+	readonly tables = projectTables();
 	#db: Database.Database | null = null;
 	readonly #statements = new Map<string, Database.Statement<Value[], unknown>>();
 
@@ -65,7 +96,7 @@ export class MovableSqlite implements Movable {
 			return {
 				...{ identity, schema, mark },
 				usedBy: usersOf(findOthers(sql, watcher, now)),
-				filled: await filledOf(this.ask, await this.tables()),
+				filled: await filledOf(this.ask, this.tables),
 				keys: [...countSecrets(sql).keys()].filter((key) => key !== null),
 			};
 		});
@@ -77,7 +108,7 @@ export class MovableSqlite implements Movable {
 			this.#use(null);
 			if (isNew) make(this.name, mark);
 			const db = this.#lock();
-			const filled = await filledOf(this.ask, await this.tables());
+			const filled = await filledOf(this.ask, this.tables);
 			if (filled.length > 0)
 				throw new StoreError('not_a_database', `${this.name} is not empty (${filled.join(', ')})`);
 			writeMark(db, mark);
@@ -131,10 +162,6 @@ export class MovableSqlite implements Movable {
 			if (found?.role === 'copy' && found.id === mark.id) removeFile(this.name);
 			this.#use(null);
 		});
-	}
-
-	async tables(): Promise<Table[]> {
-		return await readTables(this.ask, tableTexts);
 	}
 
 	async write(table: Table, rows: readonly Row[]): Promise<void> {
