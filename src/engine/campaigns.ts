@@ -24,7 +24,7 @@ import { texts } from '../api/schema/texts.js';
 import type { CampaignAck, OpenCampaign, RequestedRow } from '../store/campaigns.js';
 import type { Command } from '../store/operations.js';
 import { assertAudience, assertKept, settledTiming } from './audiences.js';
-import { opaqueContent, refusalBeside, resolveContent } from './contents.js';
+import { opaqueContent, refusalBeside, resolveContent, submissionOf } from './contents.js';
 import { type CampaignContext, checked, found, readPage, refuse, seenBy } from './context.js';
 import {
 	campaignName,
@@ -170,15 +170,13 @@ async function openContent(context: CampaignContext, spec: CampaignSpec): Promis
 	const resolved = isOurs
 		? await resolveContent(context, campaign)
 		: { ...opaqueContent(campaign), request: callOf(spec) };
-	const { type, envelope, from_key, tag, strict_vars, audience } = campaign;
+	const { strict_vars, audience } = campaign;
 	if (isOurs) await assertAudience(store, audience);
 	const list_id = isOurs ? campaign.list_id : null;
-	const tracking = campaign.disable_tracking ? 'off' : 'on';
-	const shared = { type, envelope, from_key, tag, tracking, list_id, context: campaign.context } as const;
 	return {
 		id: campaign.campaign_unique_id ?? newId(),
 		strict_vars,
-		submission: { id: newId(), ...shared, ...resolved, now: clock.now() },
+		submission: submissionOf({ ...campaign, list_id }, resolved, { id: newId(), now: clock.now() }),
 		...(isOurs && audience.lists.length > 0 && { audience }),
 		timing: await settledTiming(store, campaign.timing),
 	};
@@ -290,16 +288,13 @@ async function resolve(
 	campaign: Uuid,
 	{ send, alike, kind, given: _, ...place }: Extract<ParsedRequest, { kind: 'request' }>,
 ): Promise<RequestedRow> {
-	const { type, envelope, from_key, tag, list_id, to } = send;
+	const { to, ...said } = send;
 	const recipients = to.map(({ address, key }) => ({ to: address, to_key: key }));
 	try {
 		const resolved = await resolveContent(context, send);
-		const tracking = send.disable_tracking ? 'off' : 'on';
-		const shared = { type, envelope, from_key, tag, tracking, list_id, context: send.context } as const;
 		// The id is a hash of the content, so a row repeated after a crash or in another batch is the same submission.
-		const { to: _to, ...said } = send;
 		const id = messageUuid(campaign, canonicalJson(said));
-		const submission = { id, ...shared, ...resolved, now: context.clock.now() };
+		const submission = submissionOf(send, resolved, { id, now: context.clock.now() });
 		return { kind, alike: messageUuid(campaign, alike), submission, recipients, ...place };
 	} catch (error) {
 		if (!(error instanceof ApiError) || error.fields === null) throw error;

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Call } from '../api/api.js';
 import { type Attachment, type Attachments, isSha256, otherBytes, sizeFault } from '../api/attachments.js';
+import type { Micros } from '../api/datetime.js';
 import { ApiError, type FieldError, type FieldErrors, invalid, notFound } from '../api/errors.js';
 import { canonicalJson } from '../api/json.js';
-import type { Content, StoredParts } from '../api/messages.js';
-import type { Template, Uuid } from '../api/records.js';
+import type { CheckedSend, Content, StoredParts } from '../api/messages.js';
+import type { Template, Tracking, Uuid } from '../api/records.js';
 import { refusal } from '../api/refusals.js';
 import { isLoopbackUrl } from '../api/schema/url.js';
 import { referencePattern, usedVariables } from '../api/variables.js';
@@ -60,6 +61,19 @@ export async function resolveContent(
 	Object.assign(errors, cidErrors(content));
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 	return { content, content_sha256: contentSha256(content), variables: usedVariables(content) };
+}
+
+export function submissionOf<Resolved extends object>(
+	send: Pick<
+		CheckedSend,
+		'type' | 'envelope' | 'from_key' | 'tag' | 'disable_tracking' | 'list_id' | 'context'
+	>,
+	resolved: Resolved,
+	made: { id: Uuid; now: Micros },
+) {
+	const { type, envelope, from_key, tag, disable_tracking, list_id, context } = send;
+	const tracking: Tracking = disable_tracking ? 'off' : 'on';
+	return { ...made, type, envelope, from_key, tag, tracking, list_id, context, ...resolved };
 }
 
 /** A service resolves its own templates, and the call has the bodies, so the database stores only the subject. */

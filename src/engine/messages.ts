@@ -9,10 +9,11 @@ import { heldReason } from '../api/pauses.js';
 import type { MessageHold, SendResult, Uuid } from '../api/records.js';
 import { texts } from '../api/schema/texts.js';
 import type { LimitHold, QueuePause } from '../store/queue.js';
-import type { MessageAction, MessagePlace } from '../store/store.js';
-import { idempotencyKey, keyConflict, refusalBeside, resolveContent } from './contents.js';
+import type { MessagePlace } from '../store/store.js';
+import { idempotencyKey, keyConflict, refusalBeside, resolveContent, submissionOf } from './contents.js';
 import { assertWanted, type EngineContext, found, readPage, refuse, seenBy } from './context.js';
 import { readDeleted } from './people.js';
+import type { MessageAction } from './rules/outcomes.js';
 
 /** Service document, "Send a message". Stores all messages durably before it answers, or none. */
 export function createSend(
@@ -21,24 +22,13 @@ export function createSend(
 	const { store, clock, newId } = context;
 	return async (request, call) => {
 		assertWanted(call?.signal);
-		const { send, content, content_sha256, variables } = await checkedSend(context, request);
+		const { send, ...resolved } = await checkedSend(context, request);
 		const accepted = await store.writes.acceptSubmission({
-			id: newId(),
+			...submissionOf(send, resolved, { id: newId(), now: clock.now() }),
 			...(call?.client !== undefined && { owner: call.client }),
 			...seenBy(call),
-			type: send.type,
-			envelope: send.envelope,
-			from_key: send.from_key,
-			tag: send.tag,
-			tracking: send.disable_tracking ? 'off' : 'on',
-			content,
-			content_sha256,
-			variables,
-			context: send.context,
-			list_id: send.list_id,
 			campaign: send.campaign_unique_id,
 			recipients: send.to.map(({ address, key }) => ({ id: newId(), to: address, to_key: key })),
-			now: clock.now(),
 			key: idempotencyKey(request, call),
 		});
 		if (accepted.kind === 'key_conflict') throw keyConflict();

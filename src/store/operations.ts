@@ -25,7 +25,7 @@ import type { Uuid } from '../api/records.js';
 import type { CheckedBatch } from '../api/row-texts.js';
 import type * as suppressions from '../api/suppressions.js';
 import type { RecipientRow } from '../engine/rules/campaign-rows.js';
-import { isBounce, isReading, type ReturnedReport } from '../engine/rules/outcomes.js';
+import { isBounce, isReading, type MessageAction, type ReturnedReport } from '../engine/rules/outcomes.js';
 import type {
 	Acceptance,
 	CampaignAck,
@@ -52,7 +52,6 @@ import type {
 	ImportAck,
 	LinkFigures,
 	Means,
-	MessageAction,
 	MessageChange,
 	MessagePlace,
 	OtherProcess,
@@ -99,6 +98,8 @@ interface Row<C, A> extends Traits {
 	 * locks run at the same time. Queries lock the rows of messages that they read (`Dialect.lockRows`).
 	 */
 	holds?: (command: C) => readonly Hold[];
+	/** How long the write may wait on SQLite to share a commit; absent: not at all. */
+	waits?: (command: C) => 'briefly' | 'as_opens' | 'not';
 	/** Exists only as a type. */
 	answer?: A;
 }
@@ -462,7 +463,7 @@ const writes = {
 	>({ repeatable: true, holds: () => changesPeople }),
 	finishImport: op<{ session: Uuid; now: Micros }, ImportCounts | null>(),
 	openRowImport: op<{ key: string; now: Micros }, RowImport>(),
-	declareRow: op<{ import: number; row: number; intent: RowIntent }, void>(),
+	declareRow: op<{ import: number; row: number; intent: RowIntent }, void>({ waits: () => 'briefly' }),
 	acknowledgeRows: op<RowBatch & { import: number }, void>(),
 	dropRowImport: op<{ import: number }, void>(),
 
@@ -471,6 +472,8 @@ const writes = {
 	recordEvents: op<{ events: readonly TrackedEvent[] }, void>({
 		records: true,
 		holds: ({ events }) => (events.every(isReading) ? [shares] : projectAlone),
+		// A person who unsubscribes waits for the answer, and must not get more mail meanwhile.
+		waits: ({ events }) => (events.every(isReading) ? 'as_opens' : 'not'),
 	}),
 	/** Records a report once per message: updates its state and figures, the suppressions, and the subscribers. */
 	recordReport: op<ReturnedReport, ReportOutcome>({ records: true }),
@@ -494,6 +497,7 @@ const queue = {
 			records: true,
 			holds: ({ settlements }) =>
 				settlements.some(({ outcome }) => isBounce(outcome)) ? projectAlone : [shares],
+			waits: ({ gathers }) => (gathers ? 'briefly' : 'not'),
 		},
 	),
 	/**
@@ -504,6 +508,7 @@ const queue = {
 		repeatable: true,
 		records: true,
 		holds: () => [shares],
+		waits: ({ gathers }) => (gathers ? 'briefly' : 'not'),
 	}),
 	/**
 	 * Marks a message before a worker composes it, which may crash the process. A lease that ends before `endComposing`
@@ -571,7 +576,7 @@ export type Command<Name extends keyof Operations> = Parameters<Operations[Name]
 const parts = { reads, writes, queue };
 const rows: Readonly<Record<string, Row<never, unknown>>> = { ...reads, ...writes, ...queue, ...steps };
 
-export function traitsOf(operation: string): Traits {
+export function traitsOf(operation: string): Row<never, unknown> {
 	const traits = rows[operation];
 	if (traits === undefined) throw new Error(`the store has no operation ${operation}`);
 	return traits;

@@ -58,8 +58,6 @@ export interface SubscriberPatch {
 
 export type OtherProcess = Pick<QueueWorker, 'host' | 'pid'> & { role: string };
 
-export type MessageAction = 'cancel' | 'retry';
-
 export type MessageChange = { kind: 'changed' } | { kind: 'not_found' } | { kind: 'refused'; why: string };
 
 export interface TrackedEvent {

@@ -39,39 +39,25 @@ export function effectOf(
 	outcome: DeliveryOutcome,
 	before: { attempts: number; due_at: Micros },
 ): OutcomeEffect {
-	const final = { due_at: null, suppresses: false };
+	const reply = outcome.kind === 'released' ? null : outcome.reply;
+	const final = { reply, due_at: null, event: null, suppresses: false };
 	switch (outcome.kind) {
 		case 'sent':
-			return { ...final, state: 'sent', reply: outcome.reply, event: 'SENT' };
+			return { ...final, state: 'sent', event: 'SENT' };
 		case 'deferred':
-			return { ...final, state: 'deferred', due_at: outcome.due_at, reply: outcome.reply, event: null };
+			return { ...final, state: 'deferred', due_at: outcome.due_at };
 		case 'uncertain':
-			return { ...final, state: 'uncertain', reply: outcome.reply, event: null };
+			return { ...final, state: 'uncertain' };
 		case 'bounced':
-			return {
-				...final,
-				state: 'bounced',
-				reply: outcome.reply,
-				event: 'HARDBOUNCED',
-				suppresses: outcome.suppress,
-			};
+			return { ...final, state: 'bounced', event: 'HARDBOUNCED', suppresses: outcome.suppress };
 		case 'suppressed':
-			return { ...final, state: 'canceled', reply: outcome.reply, event: null };
+			return { ...final, state: 'canceled' };
 		case 'failed':
-			return {
-				...final,
-				state: 'failed',
-				reply: outcome.reply,
-				event: outcome.uncounted ? null : 'SOFTBOUNCED',
-			};
-		case 'released':
-			return {
-				...final,
-				state: before.attempts > 0 ? 'deferred' : 'queued',
-				due_at: outcome.due_at ?? before.due_at,
-				reply: null,
-				event: null,
-			};
+			return { ...final, state: 'failed', event: outcome.uncounted ? null : 'SOFTBOUNCED' };
+		case 'released': {
+			const state = before.attempts > 0 ? 'deferred' : 'queued';
+			return { ...final, state, due_at: outcome.due_at ?? before.due_at };
+		}
 	}
 }
 
@@ -90,7 +76,7 @@ export function readReplyLine(line: string): Reply {
 	return { phase: 'answer', code: Number(code), enhanced, text };
 }
 
-export type Action = 'cancel' | 'retry';
+export type MessageAction = 'cancel' | 'retry';
 
 type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: string };
 
@@ -100,7 +86,7 @@ const inHands = refused('is being handled by a worker');
  * Only a person can find out whether an `uncertain` message arrived, or whether the cause of a failure has
  * passed. A bounced message had a bad address.
  */
-const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>> = {
+const rules: Readonly<Record<MessageAction, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
 		staged: to('canceled'),
 		queued: to('canceled'),
@@ -125,7 +111,7 @@ const rules: Readonly<Record<Action, Readonly<Record<MessageState, ActionRule>>>
 	},
 };
 
-export function ruleOf(action: Action, from: MessageState): ActionRule {
+export function ruleOf(action: MessageAction, from: MessageState): ActionRule {
 	return rules[action][from];
 }
 

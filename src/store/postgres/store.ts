@@ -77,11 +77,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 				};
 		const answer = await database.write(operate, means);
 		if (!isTrial && traits.wakes) database.notify();
-		return answer;
-	};
-	const groundable = async (name: string, command: unknown) => {
-		const answer = await write(name, command);
-		if (isTrial && traitsOf(name).prepares) setup.push({ name, command });
+		if (isTrial && traits.prepares) setup.push({ name, command });
 		return answer;
 	};
 	const steps: Steps = { step: write as Steps['step'], isTrial };
@@ -95,7 +91,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 			database.read(({ core }) => carryOut(core, name, command) as Promise<unknown>),
 		),
 		writes: {
-			...driverOf('writes', groundable),
+			...driverOf('writes', write),
 			rewriteSecrets: (command) =>
 				database.write(
 					async ({ core, sql }) => {

@@ -1,38 +1,14 @@
 import type Database from 'better-sqlite3';
 import { secretsOf } from '../core/keys.js';
-import type {
-	Change,
-	Changed,
-	Columns,
-	Dialect,
-	Insertion,
-	NumberedInsertion,
-	Secrets,
-	SqlValue,
-} from '../core/sql.js';
+import type { Sql as AsyncSql, Dialect, Insertion, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../maintenance.js';
 
-export interface Sql {
-	readonly dialect: Dialect;
-	readonly secrets: Secrets;
-	readonly shard: number;
-	alone(): void;
-	get<Row>(text: string, values?: readonly SqlValue[]): Row | undefined;
-	all<Row>(text: string, values?: readonly SqlValue[]): Row[];
-	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Row[];
-	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Row[];
-	run(text: string, values?: readonly SqlValue[]): Changed;
-	write(text: string, values?: readonly SqlValue[]): void;
-	insert(id: string, text: string, values?: readonly SqlValue[]): number | null;
-	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): (number | null)[];
-	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
-	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
-	number(text: string, values?: readonly SqlValue[]): number;
-	together<Answers extends readonly unknown[]>(
-		questions: readonly [...{ [At in keyof Answers]: () => Answers[At] }],
-	): Answers;
-	overwriting<T>(operate: () => T): T;
-}
+/** `Sql` of the core as its synchronous twin calls it. */
+export type Sql = {
+	readonly [Name in keyof AsyncSql]: AsyncSql[Name] extends (...given: infer Given) => infer Answer
+		? (...given: Given) => Awaited<Answer>
+		: AsyncSql[Name];
+};
 
 const dialect: Dialect = {
 	position: 'instr',
@@ -141,17 +117,15 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		secrets: secretsOf(keys),
 		shard: 0,
 		alone: () => undefined,
-		get: <Row>(text: string, values: readonly SqlValue[] = none) =>
-			statement(text).get(...values) as Row | undefined,
-		all: <Row>(text: string, values: readonly SqlValue[] = none) => statement(text).all(...values) as Row[],
-		tuples: <Row extends readonly unknown[]>(text: string, values: readonly SqlValue[] = none) =>
-			rawStatement(text).all(...values) as Row[],
-		allOf: <Row>(text: string, _: Columns, sets: readonly (readonly SqlValue[])[]) => {
+		get: (text, values = none) => statement(text).get(...values),
+		all: (text, values = none) => statement(text).all(...values),
+		tuples: (text, values = none) => rawStatement(text).all(...values) as (readonly unknown[])[],
+		allOf: (text, _columns, sets) => {
 			const select = statement(text);
 			const [one] = sets;
-			if (one !== undefined && sets.length === 1) return select.all(...one) as Row[];
-			const rows: Row[] = [];
-			for (const set of sets) for (const row of select.all(...set)) rows.push(row as Row);
+			if (one !== undefined && sets.length === 1) return select.all(...one);
+			const rows: unknown[] = [];
+			for (const set of sets) for (const row of select.all(...set)) rows.push(row);
 			return rows;
 		},
 		run: (text, values = none) => statement(text).run(...values),
@@ -185,8 +159,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 			const row = rawStatement(text).get(...values) as readonly unknown[] | undefined;
 			return Number(row?.[0] ?? 0);
 		},
-		together: <Answers extends readonly unknown[]>(questions: readonly (() => unknown)[]) =>
-			questions.map((question) => question()) as unknown as Answers,
+		together: (questions) => questions.map((question) => question()),
 		overwriting: (operate) => {
 			db.pragma('secure_delete = ON');
 			try {

@@ -11,7 +11,6 @@ import {
 	steadyOf,
 } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
-import { isReading } from '../../engine/rules/outcomes.js';
 import { heartbeatEveryMicros, type ProcessIdentity, processMark, processPlace } from '../core/processes.js';
 import { setAside } from '../core/sql.js';
 import type { WrappingKey } from '../maintenance.js';
@@ -100,6 +99,11 @@ export class SqliteStore implements Store {
 	readonly #writer: Writer;
 	readonly #paces: readonly [alone: PaceOfProcess, beside: PaceOfProcess];
 	readonly #upkeep: { stop(): void } | null;
+	readonly #delays = {
+		not: () => 0,
+		briefly: () => Math.min(this.#writer.heldMs(), longestGatheringMs),
+		as_opens: () => this.#options.eventDelayMs ?? 200,
+	};
 	#pace: PaceOfProcess;
 	#lastBeat: Micros | null = null;
 	/** A command sends heartbeats with its writes. A process that sends or serves also does so when idle. */
@@ -180,66 +184,52 @@ export class SqliteStore implements Store {
 		this.#lastBeat = steady;
 	}
 
+	readonly #write: Run = (name, command) => {
+		const { prepares = false, overwrites = false, waits } = traitsOf(name);
+		const operate = () => carryOut(this.#core, name, this.#kept.timely(command));
+		const maxDelayMs = this.#delays[waits?.(command as never) ?? 'not']();
+		const done = this.#writer.write(operate, { isSetup: prepares, maxDelayMs });
+		return overwrites ? this.#overwritten(done) : done;
+	};
+
 	#makeWrites(): Writes {
-		const [core, writer] = [this.#core, this.#writer];
-		const { eventDelayMs = 200 } = this.#options;
 		const sliceSize = () => createSliceSize(() => this.#pace.maxSliceMs);
 		const stagingSize = sliceSize();
-		const importLine = new ImportLine(core, writer, sliceSize());
-		const overwritten = <R>(done: Promise<R>) =>
-			writer.isTrial ? done : done.then((result) => this.#overwrite(result));
-		const write: Run = (name, command) => {
-			const { prepares = false, overwrites = false } = traitsOf(name);
-			const operate = () => carryOut(core, name, this.#kept.timely(command));
-			const done = writer.write(operate, { isSetup: prepares });
-			return overwrites ? overwritten(done) : done;
-		};
+		const importLine = new ImportLine(this.#core, this.#writer, sliceSize());
 		return {
-			...driverOf('writes', write),
-			...inSlices(stepsOf(core, writer), {
+			...driverOf('writes', this.#write),
+			...inSlices(stepsOf(this.#core, this.#writer), {
 				rows: stagingSize.rows,
-				took: (rows) => stagingSize.took(rows, writer.heldMs()),
+				took: (rows) => stagingSize.took(rows, this.#writer.heldMs()),
 			}),
-			rewriteSecrets: (command) =>
-				overwritten(
-					writer.write(() => {
-						const by = findOthers(this.#sql, this.#me, this.#kept.timely(command).now);
-						return by.length > 0 ? by : core.rewriteSecrets(command);
-					}),
-				),
-			putImportBatch: (command) => importLine.put(command),
-			declareRow: (command) => writer.write(() => core.declareRow(command), this.#company()),
-			recordEvents: (command) => {
-				// A person who unsubscribes waits for the answer, and must not get more mail meanwhile.
-				const maxDelayMs = command.events.every(isReading) ? eventDelayMs : 0;
-				return writer.write(() => core.recordEvents(command), { maxDelayMs });
+			rewriteSecrets: (command) => {
+				const rewrite = () => {
+					const others = findOthers(this.#sql, this.#me, this.#kept.timely(command).now);
+					return others.length > 0 ? others : this.#core.rewriteSecrets(command);
+				};
+				return this.#overwritten(this.#writer.write(rewrite));
 			},
+			putImportBatch: (command) => importLine.put(command),
 		};
 	}
 
 	#makeQueue(): Queue {
-		const [core, writer] = [this.#core, this.#writer];
-		const write: Run = (name, command) =>
-			writer.write(() => carryOut(core, name, this.#kept.timely(command)));
 		return {
-			...driverOf('queue', write),
+			...driverOf('queue', this.#write),
 			lease: (command) => {
 				if (this.#beating === null) {
 					this.#me.role = 'send';
 					this.#lastBeat = null;
 					this.#keepBeating();
 				}
-				return leaseInSlices(() => writer.write(() => core.leaseSlice(this.#kept.timely(command))));
+				const lease = () => this.#core.leaseSlice(this.#kept.timely(command));
+				return leaseInSlices(() => this.#writer.write(lease));
 			},
-			settle: (command) =>
-				writer.write(() => core.settle(this.#kept.timely(command)), command.gathers ? this.#company() : {}),
-			setCalling: (command) =>
-				writer.write(() => core.setCalling(command), command.gathers ? this.#company() : {}),
 		};
 	}
 
-	#company(): { maxDelayMs: number } {
-		return { maxDelayMs: Math.min(this.#writer.heldMs(), longestGatheringMs) };
+	#overwritten<R>(done: Promise<R>): Promise<R> {
+		return this.#writer.isTrial ? done : done.then((result) => this.#overwrite(result));
 	}
 
 	/**
@@ -324,10 +314,10 @@ export function createReads({ db, path, core }: ReadingConnection): Reads {
 			turnBegan = monotonicMicros();
 		}
 		try {
-			// All reads of a turn share a snapshot, because opening one costs more than a short read.
+			// Reads that begin together share a snapshot, because opening one costs more than a short read.
 			if (!db.inTransaction) {
 				begin.run();
-				process.nextTick(end);
+				queueMicrotask(end);
 			}
 			return carryOut(core, name, command);
 		} catch (error) {
@@ -365,11 +355,25 @@ class KeptClock {
 		const at = this.#clock.steady();
 		const now = this.#clock.now();
 		const ahead = now - at;
-		const by = this.#lastAhead === null ? 0 : ahead - this.#lastAhead;
-		if (Math.abs(by) >= smallestStep) this.#step = { by, at };
+		const seen = this.#lastAhead === null ? 0 : ahead - this.#lastAhead;
+		if (Math.abs(seen) >= smallestStep) this.#step = { by: seen, at };
 		this.#lastAhead = ahead;
-		follow(sql, { now, ahead, boot: this.#boot, isKnown: this.#isKnown, isBeat });
+		const kept = sql.get('SELECT boot, ahead FROM clock') as { boot: string; ahead: Micros } | undefined;
+		const isKnown = this.#isKnown && kept?.boot === this.#boot;
 		this.#isKnown = true;
+		if (kept === undefined || !isKnown) {
+			// After a reboot, only the clock knows how long the machine was off.
+			sql.run(
+				`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
+				ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
+				[this.#boot, ahead],
+			);
+			return;
+		}
+		const by = ahead - kept.ahead;
+		const isStep = Math.abs(by) >= smallestStep;
+		if (isStep) moveTimes(sql, { now, by });
+		if (isStep || (isBeat && by !== 0)) sql.run('UPDATE clock SET ahead = ?', [ahead]);
 	}
 
 	timely<C>(command: C): C {
@@ -413,31 +417,6 @@ function readBoot(): string {
 	} catch {
 		return '';
 	}
-}
-
-interface Reading {
-	now: Micros;
-	ahead: Micros;
-	boot: string;
-	isKnown: boolean;
-	isBeat: boolean;
-}
-
-function follow(sql: Sql, { now, ahead, boot, isKnown, isBeat }: Reading): void {
-	const kept = sql.get<{ boot: string; ahead: Micros }>('SELECT boot, ahead FROM clock');
-	if (kept === undefined || kept.boot !== boot || !isKnown) {
-		// After a reboot, only the clock knows how long the machine was off.
-		sql.run(
-			`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
-			[boot, ahead],
-		);
-		return;
-	}
-	const by = ahead - kept.ahead;
-	const isStep = Math.abs(by) >= smallestStep;
-	if (isStep) moveTimes(sql, { now, by });
-	if (isStep || (isBeat && by !== 0)) sql.run('UPDATE clock SET ahead = ?', [ahead]);
 }
 
 /**

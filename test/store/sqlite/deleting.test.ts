@@ -128,7 +128,7 @@ it('the log of notifications is kept for 30 days, and deleted in slices', () => 
 	expect(dropDeliveries(sql, { now, limit: 2 }).changes).toBe(2);
 	expect(dropDeliveries(sql, { now, limit: 99 }).changes).toBe(2);
 	expect(dropDeliveries(sql, { now, limit: 99 }).changes).toBe(0);
-	const left = sql.all<{ uuid: string }>('SELECT uuid FROM webhook_deliveries ORDER BY id');
-	expect(left.map(({ uuid }) => uuid)).toEqual(['fresh', 'old and waiting', 'fresh and stopped']);
+	const left = sql.tuples('SELECT uuid FROM webhook_deliveries ORDER BY id');
+	expect(left.flat()).toEqual(['fresh', 'old and waiting', 'fresh and stopped']);
 	expect(sql.number('SELECT count(*) FROM webhook_attempts')).toBe(0);
 });
