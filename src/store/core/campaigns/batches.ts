@@ -10,10 +10,9 @@ import type { RecipientRow } from '../../../engine/rules/campaign-rows.js';
 import { missingVariables } from '../../../engine/rules/subscribers.js';
 import type { CampaignAck, ListedPeople, PeopleAck, RequestedRow } from '../../campaigns.js';
 import type { Seen } from '../../store.js';
-import { findList } from '../lists.js';
-import { each, exists, insertInto, parseStored, type Sql } from '../sql.js';
-import { checkParts, countMessages, findPerson, insertSubmission, type KnownPerson } from '../submissions.js';
-import { openSuppressions } from '../suppressions.js';
+import { column, each, exists, insertInto, parseStored, type Sql } from '../sql.js';
+import { checkParts, countMessages, findPerson, insertSubmission } from '../submissions.js';
+import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
 import {
 	addToCounts,
 	type Candidate,
@@ -95,141 +94,82 @@ function stagedRows({ first, rows }: Batch, outcomes: readonly (readonly RowOutc
 	});
 }
 
-function candidateOf(
-	{ campaign, submission }: Staging,
-	{ to, to_key, context = {} }: { to: string; to_key: string; context?: Candidate['given'] },
-	known: KnownPerson | null,
-	email_reason: string | null,
-): Candidate {
-	return {
-		person: {
-			email: to,
-			name: known?.name ?? (campaign.courier === 'api' ? null : ''),
-			email_reason: known?.email_reason ?? email_reason,
-			meta: known?.meta ?? {},
-		},
-		to_key,
-		list_id: known?.list_id ?? submission.list_id,
-		subscriber_id: known?.subscriber_id ?? null,
-		is_active: known?.is_active ?? null,
-		given: context,
-	};
+interface Group {
+	staging: Staging;
+	recipients: readonly { to: string; to_key: string; context?: Candidate['given'] }[];
+}
+
+async function stageGroups(sql: Sql, groups: readonly Group[]): Promise<RowOutcome[][]> {
+	const staged = await each(sql, groups, ({ staging, recipients }) =>
+		each(sql, recipients, async ({ to, to_key, context = {} }) => {
+			const { campaign, submission, email_reason } = staging;
+			const known = await findPerson(sql, to_key, submission.list_id);
+			const { name = campaign.courier === 'api' ? null : '', meta = {} } = known ?? {};
+			const person = { email: to, name, email_reason: known?.email_reason ?? email_reason, meta };
+			const { list_id = submission.list_id, subscriber_id = null, is_active = null } = known ?? {};
+			return { staging, candidate: { person, to_key, list_id, subscriber_id, is_active, given: context } };
+		}),
+	);
+	return await stageMessages(sql, staged);
 }
 
 async function stageRecipients(sql: Sql, campaign: CampaignRow, batch: Batch): Promise<StagedRow[]> {
 	const staging = await readStaging(sql, campaign, batch.now);
-	const { list_id } = staging.submission;
-	const [list, known] = await sql.together([
-		async () => (list_id === null ? null : await findList(sql, list_id)),
-		() =>
-			each(sql, batch.rows, async (row) =>
-				row.kind === 'recipient' ? await findPerson(sql, row.to_key, list_id) : null,
-			),
-	]);
-	const email_reason = campaign.courier === 'api' ? null : (list?.email_reason ?? '');
-	const outcomes = await stageMessages(
-		sql,
-		batch.rows.map((row, at) =>
-			row.kind === 'recipient'
-				? [{ staging, candidate: candidateOf(staging, row, known[at] ?? null, email_reason) }]
-				: [],
-		),
-	);
-	return stagedRows(batch, outcomes);
+	const groups = batch.rows.map((row) => ({ staging, recipients: row.kind === 'recipient' ? [row] : [] }));
+	return stagedRows(batch, await stageGroups(sql, groups));
 }
 
 type Request = Extract<RequestedRow, { kind: 'request' }>;
 
-async function stageRequests(
-	sql: Sql,
-	campaign: CampaignRow,
-	{ rows, now, ...batch }: Batch,
-): Promise<StagedRow[]> {
-	const requests = rows.flatMap((row) => (row.kind === 'request' ? [row] : []));
+async function stageRequests(sql: Sql, campaign: CampaignRow, batch: Batch): Promise<StagedRow[]> {
+	const requests = batch.rows.flatMap((row) => (row.kind === 'request' ? [row] : []));
 	const distinct = [...new Map(requests.map((row) => [row.submission.id, row])).values()];
-	const listIds = [...new Set(distinct.map(({ submission: { list_id } }) => list_id))];
-	const [refusals, known, lists, people, reasonsAgainst] = await sql.together([
-		() => each(sql, distinct, (request) => refusalOf(sql, campaign, request, batch)),
-		() => knownSubmissions(sql, distinct),
-		() => each(sql, listIds, async (id) => (id === null ? null : await findList(sql, id))),
-		() =>
-			each(sql, requests, ({ submission: { list_id }, recipients }) =>
-				each(sql, recipients, ({ to_key }) => findPerson(sql, to_key, list_id)),
-			),
-		() => openSuppressions(sql, now),
-	]);
-	const refused = new Map<Uuid, RowOutcome>();
-	for (const [at, { submission }] of distinct.entries()) {
-		const refusal = refusals[at] ?? null;
-		if (refusal !== null) refused.set(submission.id, refusal);
-	}
-	const fresh = distinct.filter(({ submission: { id } }) => !refused.has(id) && !known.has(id));
-	const made = await each(sql, fresh, ({ submission }) =>
-		insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign),
+	const reasonsAgainst = await openSuppressions(sql, batch.now);
+	const prepared = await each(sql, distinct, (request) =>
+		prepare(sql, { campaign, request, reasonsAgainst, seen: batch }),
 	);
-	for (const [at, { submission }] of fresh.entries()) known.set(submission.id, made[at] ?? 0);
-	const groups = requests.map(({ submission, recipients, alike }, request) => {
-		const seq = known.get(submission.id);
-		if (seq === undefined || refused.has(submission.id)) return [];
-		const { list_id, type, context, variables } = submission;
-		const staging: Staging = {
-			campaign,
-			scope: alike,
-			submission: { seq, list_id },
-			type,
-			used: campaign.courier === 'api' ? [] : [...(variables ?? [])],
-			context,
-			is_strict: campaign.strict_vars === 1,
-			reasonsAgainst,
-			now: submission.now,
-		};
-		const email_reason = lists[listIds.indexOf(list_id)]?.email_reason ?? '';
-		return recipients.map((recipient, at) => ({
-			staging,
-			candidate: candidateOf(staging, recipient, people[request]?.[at] ?? null, email_reason),
-		}));
+	const of = new Map(distinct.map(({ submission: { id } }, at) => [id, prepared[at]]));
+	const groups = requests.flatMap(({ submission: { id }, recipients }): Group[] => {
+		const staging = of.get(id);
+		return staging === undefined || 'kind' in staging ? [] : [{ staging, recipients }];
 	});
-	const staged = await stageMessages(sql, groups);
-	const outcomes = new Map(requests.map((request, at) => [request, staged[at] ?? []]));
-	return stagedRows(
-		{ rows, now, ...batch },
-		rows.map((row) => {
-			if (row.kind !== 'request') return [];
-			const refusal = refused.get(row.submission.id);
-			return refusal === undefined ? (outcomes.get(row) ?? []) : [refusal];
-		}),
-	);
+	const staged = (await stageGroups(sql, groups)).values();
+	const outcomes = batch.rows.map((row): RowOutcome[] => {
+		const made = row.kind === 'request' ? of.get(row.submission.id) : undefined;
+		if (made === undefined) return [];
+		return 'kind' in made ? [made] : (staged.next().value ?? []);
+	});
+	return stagedRows(batch, outcomes);
 }
 
-async function refusalOf(
+/** Refuses a request, or stores its submission if it is new. */
+async function prepare(
 	sql: Sql,
-	{ courier, strict_vars }: CampaignRow,
-	{ submission }: Request,
-	seen: Seen,
-): Promise<RowOutcome | null> {
-	if (courier === 'smtp') {
-		const [first] = listFieldErrors((await checkParts(sql, submission, seen)).errors);
-		return first === undefined
-			? null
-			: { kind: 'rejected', code: 'invalid', error: `${first.path}: ${first.message}` };
-	}
+	given: { campaign: CampaignRow; request: Request; reasonsAgainst: ReasonsAgainst; seen: Seen },
+): Promise<Staging | RowOutcome> {
+	const { campaign, request, reasonsAgainst, seen } = given;
+	const { submission, alike: scope } = request;
+	const { id, list_id, type, context, variables, now } = submission;
+	const isCalls = campaign.courier === 'api';
+	const is_strict = campaign.strict_vars === 1;
+	const [{ errors, list }, [known]] = await sql.together([
+		async () => (isCalls ? { errors: {}, list: null } : await checkParts(sql, submission, seen)),
+		() => column<number>(sql, 'SELECT seq FROM submissions WHERE id = ?', [id]),
+	]);
+	const [first] = listFieldErrors(errors);
+	if (first !== undefined)
+		return { kind: 'rejected', code: 'invalid', error: `${first.path}: ${first.message}` };
 	// The service fills in built-in variables, so they do not count as missing.
 	const builtIn: readonly string[] = builtInVariables;
-	const { variables, context } = submission;
-	const missing = missingVariables({}, variables, context).filter((name) => !builtIn.includes(name));
-	if (strict_vars === 0 || missing.length === 0) return null;
-	return { kind: 'rejected', code: 'missing_variable', error: noValueText(missing) };
-}
-
-async function knownSubmissions(sql: Sql, requests: readonly Request[]): Promise<Map<Uuid, number>> {
-	const rows = await sql.tuples<[Uuid, number]>(
-		`SELECT s.id, s.seq
-		FROM ${sql.dialect.table({ submission: 'TEXT' }, 'asked')}
-		CROSS JOIN submissions s
-		WHERE s.id = asked.submission`,
-		[JSON.stringify(requests.map(({ submission: { id } }) => ({ submission: id })))],
-	);
-	return new Map(rows);
+	const all = isCalls && is_strict ? missingVariables({}, variables, context) : [];
+	const missing = all.filter((name) => !builtIn.includes(name));
+	if (missing.length > 0) return { kind: 'rejected', code: 'missing_variable', error: noValueText(missing) };
+	const seq = known ?? (await insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign));
+	return {
+		...{ campaign, scope, submission: { seq, list_id }, type, context, is_strict, reasonsAgainst, now },
+		email_reason: list?.email_reason ?? '',
+		used: isCalls ? [] : [...(variables ?? [])],
+	};
 }
 
 export async function addPeople(

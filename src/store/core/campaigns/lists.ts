@@ -327,6 +327,8 @@ export interface Staging extends Terms {
 	campaign: CampaignRow;
 	scope: Uuid;
 	submission: { seq: number; list_id: number | null };
+	/** The reason for recipients who are not subscribers; null if only the service knows it. */
+	email_reason: string | null;
 }
 
 export interface Candidate {
@@ -355,9 +357,14 @@ export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros):
 				list_id: number | null;
 				variables: string;
 				context: string;
-			}>('SELECT seq, type, list_id, variables, context FROM submissions WHERE campaign_seq = ?', [
-				campaign.seq,
-			]),
+				email_reason: string | null;
+			}>(
+				`SELECT s.seq, s.type, s.list_id, s.variables, s.context, l.email_reason
+				FROM submissions s
+				LEFT JOIN lists l ON l.id = s.list_id
+				WHERE s.campaign_seq = ?`,
+				[campaign.seq],
+			),
 		() => openSuppressions(sql, now),
 	]);
 	if (row === undefined) throw new Error(`campaign ${campaign.seq} has no submission`);
@@ -366,6 +373,7 @@ export async function readStaging(sql: Sql, campaign: CampaignRow, now: Micros):
 		campaign,
 		scope: campaign.id,
 		submission: { seq, list_id },
+		email_reason: campaign.courier === 'api' ? null : (row.email_reason ?? ''),
 		type,
 		used: parseUsed(row.variables),
 		context: parseTexts(row.context),
