@@ -226,9 +226,16 @@ async function eraseAgain(sql: Sql, { keys, hashes }: StoredErasures, now: numbe
 	for (const { id, secret, created_at } of known)
 		if (!own.has(id)) insertKey(sql, { purpose: 'erasure', id, secret, now: created_at });
 	const wanted = new Set(missing.map(({ email_hash }) => email_hash));
-	const found = await addressesWith(sql, (address) =>
-		known.some(({ secret }) => wanted.has(erasedHash(secret, address))),
-	);
+	const found = new Set<EmailKey>();
+	for (const { table, name } of addressColumns) {
+		const next = `SELECT DISTINCT ${name} FROM ${table} WHERE ${name} > ? ORDER BY ${name} LIMIT 10000`;
+		for (let after: string | undefined = ''; after !== undefined; ) {
+			const addresses: string[] = await column<string>(sql, next, [after]);
+			for (const address of addresses)
+				if (known.some(({ secret }) => wanted.has(erasedHash(secret, address)))) found.add(address);
+			after = addresses.at(-1);
+		}
+	}
 	for (const email_key of found) await erase(sql, { email_key, fresh, now });
 	for (const { email_hash, key_id, erased_at } of missing)
 		insertInto(sql, 'erased', { email_hash, key_id, erased_at }, 'ON CONFLICT DO NOTHING');
@@ -242,19 +249,3 @@ const addressColumns = [
 	{ table: 'suppressions', name: 'email_key' },
 	{ table: 'campaign_left_out', name: 'to_key' },
 ];
-
-async function addressesWith(
-	sql: Sql,
-	isWanted: (address: EmailKey) => boolean,
-): Promise<ReadonlySet<EmailKey>> {
-	const found = new Set<EmailKey>();
-	for (const { table, name } of addressColumns) {
-		const next = `SELECT DISTINCT ${name} FROM ${table} WHERE ${name} > ? ORDER BY ${name} LIMIT 10000`;
-		for (let after: string | undefined = ''; after !== undefined; ) {
-			const addresses: string[] = await column<string>(sql, next, [after]);
-			for (const address of addresses) if (isWanted(address)) found.add(address);
-			after = addresses.at(-1);
-		}
-	}
-	return found;
-}

@@ -276,33 +276,30 @@ async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: n
 	);
 	for (const message of own) {
 		keepAttempt(sql, message);
-		eraseMessage(sql, message.id);
+		const { id } = message;
+		sql.write(
+			// Anyone can compute the id of a campaign's message from the address, so replace it.
+			`UPDATE messages
+			SET uuid = CASE WHEN lane > 0 THEN ? ELSE uuid END,
+				to_email = ?, to_key = ?, subscriber_id = NULL, variables = '{}', last_reply = NULL,
+				state = CASE WHEN wake_at IS NULL THEN state ELSE 'canceled' END,
+				wake_at = NULL, lease_owner = NULL, fence = fence + 1
+			WHERE id = ?`,
+			[randomUUID(), erasedAddress, erasedAddress, id],
+		);
+		sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", [id]);
+		const places = 'ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL';
+		sql.write(`UPDATE events SET ${places} WHERE message_id = ?`, [id]);
+		// Webhook deliveries and their answers may contain the address, so delete all of them.
+		sql.write(
+			`DELETE FROM webhook_attempts
+			WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
+			[id],
+		);
+		sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [id]);
 	}
 	for (const seq of new Set(own.map(({ submission_seq }) => submission_seq))) await eraseSubmission(sql, seq);
 	return { messages: own.length, canceled: own.filter(({ wake_at }) => wake_at !== null).length };
-}
-
-function eraseMessage(sql: Sql, id: number): void {
-	sql.write(
-		// Anyone can compute the id of a campaign's message from the address, so replace it.
-		`UPDATE messages
-		SET uuid = CASE WHEN lane > 0 THEN ? ELSE uuid END,
-			to_email = ?, to_key = ?, subscriber_id = NULL, variables = '{}', last_reply = NULL,
-			state = CASE WHEN wake_at IS NULL THEN state ELSE 'canceled' END,
-			wake_at = NULL, lease_owner = NULL, fence = fence + 1
-		WHERE id = ?`,
-		[randomUUID(), erasedAddress, erasedAddress, id],
-	);
-	sql.write("UPDATE attempts SET text = '' WHERE message_id = ?", [id]);
-	const places = 'ip = NULL, user_agent = NULL, url = NULL, diagnostic = NULL';
-	sql.write(`UPDATE events SET ${places} WHERE message_id = ?`, [id]);
-	// Webhook deliveries and their answers may contain the address, so delete all of them.
-	sql.write(
-		`DELETE FROM webhook_attempts
-		WHERE delivery_id IN (SELECT id FROM webhook_deliveries WHERE message_id = ?)`,
-		[id],
-	);
-	sql.write('DELETE FROM webhook_deliveries WHERE message_id = ?', [id]);
 }
 
 /** Clears a submission without other recipients. Skips campaigns whose submission may get more recipients. */

@@ -128,10 +128,21 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 		const [judge, reasonsAgainst] = await sql.together([
 			() => openCompositions(sql, now),
 			() => openSuppressions(sql, now),
-			() => readShared(sql, shared, rows, now),
+			async () => {
+				const all = new Set(rows.map(({ submission_seq }) => submission_seq));
+				const seqs = [...all].filter((seq) => !shared.has(seq));
+				for (const one of await each(sql, seqs, (seq) => readSubmission(sql, seq, now)))
+					if (one !== null) shared.set(one.seq, one);
+			},
 		]);
 		const taken = await takeEach(sql, rows, { ...command, shared, judge, reasonsAgainst }, room);
-		writeLeases(sql, taken, command);
+		if (taken.length > 0)
+			sql.write(
+				`UPDATE messages
+				SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
+				WHERE ${sql.dialect.oneOf('id')}`,
+				[command.owner, command.until, JSON.stringify(taken.map(({ id }) => id))],
+			);
 		leased.push(...taken.map(({ message }) => message));
 		if (taken.length === rows.length || rows.length < limit || limiter?.isLaneFull) break;
 	}
@@ -146,9 +157,7 @@ interface Circumstances extends LeaseCommand {
 	judge: Judge;
 }
 
-interface Taken {
-	id: number;
-	row: DueRow;
+interface Taken extends Candidate {
 	message: Leased;
 }
 
@@ -162,56 +171,35 @@ async function takeEach(
 	command: Circumstances,
 	max: number,
 ): Promise<readonly Taken[]> {
-	const { limiter } = command;
+	const { limiter, now } = command;
 	const ends: Settlement[] = [];
-	const looked = await each(sql, rows, (row) => takeOne(sql, row, command, ends));
+	const looked = await each(sql, rows, async (row): Promise<Taken | null> => {
+		const submission = command.shared.get(row.submission_seq);
+		if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
+		if (row.state === 'leased' && row.called === row.fence) {
+			// A call is under way or was interrupted. Extend the lease of a worker that merely slept.
+			if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
+			else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
+			return null;
+		}
+		const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
+		// The message was canceled during its lease, and its worker did not answer.
+		if (why !== null || (row.state === 'leased' && row.lease_owner === null)) {
+			cancelMessage(sql, row.id, why);
+			return null;
+		}
+		const care = await command.judge(row);
+		if (care === 'fatal') ends.push(fatalSettlement(row, now));
+		if (care === 'fatal' || care === 'waits') return null;
+		const message = await toLeased(sql, row, submission, command);
+		const { id, to_key, fence, attempts } = row;
+		const { type, sender } = submission;
+		const leased: Leased = care === 'careful' ? { ...message, is_suspect: true } : message;
+		return { id, to_key, fence, attempts, type, sender, message: leased };
+	});
 	await settle(sql, ends);
 	const taken = looked.filter((one) => one !== null);
-	if (limiter === null) return taken;
-	const candidates = taken.map((one): Taken & Candidate => {
-		const { to_key, fence, attempts, submission_seq } = one.row;
-		const { type = 'TRANSACTIONAL', sender = '' } = command.shared.get(submission_seq) ?? {};
-		return { ...one, to_key, fence, attempts, type, sender };
-	});
-	return await limiter.admit(candidates, max);
-}
-
-function writeLeases(sql: Sql, taken: readonly Taken[], { owner, until }: LeaseCommand): void {
-	if (taken.length === 0) return;
-	sql.write(
-		`UPDATE messages
-		SET state = 'leased', lease_owner = ?, wake_at = ?, fence = fence + 1
-		WHERE ${sql.dialect.oneOf('id')}`,
-		[owner, until, JSON.stringify(taken.map(({ id }) => id))],
-	);
-}
-
-async function takeOne(
-	sql: Sql,
-	row: DueRow,
-	command: Circumstances,
-	ends: Settlement[],
-): Promise<Taken | null> {
-	const { now } = command;
-	const submission = command.shared.get(row.submission_seq);
-	if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
-	if (row.state === 'leased' && row.called === row.fence) {
-		// A call is under way or was interrupted. Extend the lease of a worker that merely slept.
-		if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
-		else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
-		return null;
-	}
-	const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
-	// The message was canceled during its lease, and its worker did not answer.
-	if (why !== null || (row.state === 'leased' && row.lease_owner === null)) {
-		cancelMessage(sql, row.id, why);
-		return null;
-	}
-	const care = await command.judge(row);
-	if (care === 'fatal') ends.push(fatalSettlement(row, now));
-	if (care === 'fatal' || care === 'waits') return null;
-	const message = await toLeased(sql, row, submission, command);
-	return { id: row.id, row, message: care === 'careful' ? { ...message, is_suspect: true } : message };
+	return limiter === null ? taken : await limiter.admit(taken, max);
 }
 
 interface DueRow {
@@ -243,6 +231,7 @@ interface Due {
 }
 
 interface Shared {
+	seq: number;
 	id: string;
 	type: 'TRANSACTIONAL' | 'BULK';
 	sender: string;
@@ -255,19 +244,6 @@ interface Shared {
 	calls: 'shared' | 'own' | null;
 }
 
-async function readShared(
-	sql: Sql,
-	known: Map<number, Shared>,
-	rows: readonly DueRow[],
-	now: Micros,
-): Promise<void> {
-	const all = new Set(rows.map(({ submission_seq }) => submission_seq));
-	const seqs = [...all].filter((seq) => !known.has(seq));
-	const read = await each(sql, seqs, (seq) => readSubmission(sql, seq, now));
-	for (const [at, submission] of read.entries())
-		if (submission !== null) known.set(seqs[at] ?? 0, submission);
-}
-
 async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Shared | null> {
 	const row = await sql.get<
 		Omit<Shared, 'sender' | 'variables' | 'stopped'> & {
@@ -276,7 +252,7 @@ async function readSubmission(sql: Sql, seq: number, now: Micros): Promise<Share
 			envelope: string;
 		}
 	>(
-		`SELECT s.id, s.type, s.context, s.variables AS used, s.envelope, g.released_at,
+		`SELECT s.seq, s.id, s.type, s.context, s.variables AS used, s.envelope, g.released_at,
 			g.starts_at, g.send_window,
 			CASE WHEN s.request IS NULL THEN NULL WHEN g.requests = 1 THEN 'own' ELSE 'shared' END AS calls
 		FROM submissions s

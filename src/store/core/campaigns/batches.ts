@@ -181,26 +181,24 @@ export async function addPeople(
 	if (campaign.state !== 'staged') return { kind: 'closed', state: campaign.state };
 	const others = 'SELECT 1 FROM campaign_lists WHERE campaign_seq = ? AND list_id <> ?';
 	if (campaign.position > 0 || (await exists(sql, others, [seq, list_id]))) return { kind: 'other_rows' };
-	const answer = async ({ position, staged, suppressed, rejected }: CampaignRow, isWhole: boolean) => {
-		const rejects = await keptRejects(sql, seq, list_id);
-		const ack = { position, counts: { staged, suppressed, rejected }, rejects };
-		return { kind: 'acknowledged', ack, isWhole } as const;
-	};
-	if (campaign.is_complete === 1) return await answer(campaign, true);
-	const begun = part === 'first' ? await begin(sql, campaign, list_id) : campaign;
-	const staged = await stagePeople(sql, begun, people, now);
+	const isWhole = campaign.is_complete === 1;
+	const begun = part === 'first' && !isWhole ? await begin(sql, campaign, list_id) : campaign;
+	const staged = isWhole ? [] : await stagePeople(sql, begun, people, now);
 	logResults(sql, begun, staged);
 	const { counts, rejects } = countOf(staged);
-	addToCounts(sql, seq, counts);
-	const kept = await keptRejects(sql, seq, list_id);
-	keepRejects(sql, seq, list_id, [...kept, ...rejects].slice(0, maxListedRejects));
-	if (part === 'last') sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', [seq]);
+	const kept = [...(await keptRejects(sql, seq, list_id)), ...rejects].slice(0, maxListedRejects);
+	if (!isWhole) {
+		addToCounts(sql, seq, counts);
+		keepRejects(sql, seq, list_id, kept);
+		if (part === 'last') sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', [seq]);
+	}
 	const sum = {
 		staged: begun.staged + counts.staged,
 		suppressed: begun.suppressed + counts.suppressed,
 		rejected: begun.rejected + counts.rejected,
 	};
-	return await answer({ ...begun, ...sum }, part === 'last');
+	const ack = { position: campaign.position, counts: sum, rejects: kept };
+	return { kind: 'acknowledged', ack, isWhole: isWhole || part === 'last' };
 }
 
 async function begin(sql: Sql, campaign: CampaignRow, list_id: number): Promise<CampaignRow> {
