@@ -2,7 +2,7 @@ import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { type Retention, retentionOf, retentionSettings } from '../../engine/rules/settings.js';
 import type { Kind, RetentionForecast, Sizes } from '../maintenance.js';
 import type { Operations } from '../operations.js';
-import { column, type Sql } from './sql.js';
+import { column, findSince, type Sql } from './sql.js';
 import { messageCount } from './submissions.js';
 
 export function createRoom(sql: Sql) {
@@ -109,19 +109,12 @@ function part(rows: number, all: number): Old {
 	return { rows, share: all === 0 ? 0 : Math.min(1, rows / all) };
 }
 
-/** Ids follow the time, so a binary search finds the first message to keep. */
 async function oldMessages(sql: Sql, before: Micros | null): Promise<Old> {
-	const { first, last } = await spanOf(sql, 'messages');
-	if (before === null || last < first) return part(0, 0);
-	let [low, high] = [first, last + 1];
-	while (low < high) {
-		const middle = Math.floor((low + high) / 2);
-		const created = 'SELECT created_at FROM messages WHERE id >= ? ORDER BY id LIMIT 1';
-		if ((await sql.number(created, [middle])) <= before) low = middle + 1;
-		else high = middle;
-	}
+	if (before === null) return part(0, 0);
+	const { first, last, found } = await findSince(sql, 'messages', 'id', before + 1);
+	if (last < first) return part(0, 0);
 	const all = await messageCount(sql);
-	return part(Math.round((all * (low - first)) / (last + 1 - first)), all);
+	return part(Math.round((all * (found - first)) / (last + 1 - first)), all);
 }
 
 async function oldEvents(sql: Sql, before: Micros | null): Promise<Old> {

@@ -32,6 +32,8 @@ export interface StoredSuppression {
 	expires_at: Micros | null;
 }
 
+export const suppressionColumns = 'email_key, reason, list_id, source, created_at, expires_at';
+
 interface SubscriberState {
 	id: number;
 	email_key: EmailKey;
@@ -149,9 +151,7 @@ export async function readRecipients(sql: Sql, addresses: readonly EmailKey[]): 
 	const [suppressions, subscribers] = await sql.together([
 		() =>
 			sql.allOf<StoredSuppression>(
-				`SELECT email_key, reason, list_id, source, created_at, expires_at
-				FROM suppressions
-				WHERE email_key = ?`,
+				`SELECT ${suppressionColumns} FROM suppressions WHERE email_key = ?`,
 				asked,
 				sets,
 			),
@@ -193,8 +193,6 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-const storedColumns = 'email_key, reason, list_id, source, created_at, expires_at';
-
 /** Allows mail of a list to an address again. Replaces a suppression of all lists by ones of each other list. */
 export async function liftSuppressions(
 	sql: Sql,
@@ -206,7 +204,7 @@ export async function liftSuppressions(
 		sql.all<StoredSuppression>(
 			`DELETE FROM suppressions
 			WHERE email_key = ? AND reason = ? AND list_id IN (${allLists}, ?)
-			RETURNING ${storedColumns}`,
+			RETURNING ${suppressionColumns}`,
 			[address, reason, list_id],
 		),
 	);
@@ -228,7 +226,7 @@ export async function carryUnsubscription(
 	now: Micros,
 ): Promise<void> {
 	const stored = await sql.get<StoredSuppression>(
-		`SELECT ${storedColumns}
+		`SELECT ${suppressionColumns}
 		FROM suppressions
 		WHERE ${isAbout} AND reason = 'UNSUBSCRIBED' AND expires_at IS NULL
 		ORDER BY created_at, list_id`,
@@ -246,7 +244,7 @@ export async function widenToAllLists(
 	{ list_id, now }: { list_id: number; now: Micros },
 ): Promise<void> {
 	const ofList = await sql.all<StoredSuppression>(
-		`DELETE FROM suppressions WHERE list_id = ? RETURNING ${storedColumns}`,
+		`DELETE FROM suppressions WHERE list_id = ? RETURNING ${suppressionColumns}`,
 		[list_id],
 	);
 	const widened = ofList.filter((stored) => !hasEnded(stored, now));

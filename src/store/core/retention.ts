@@ -8,9 +8,9 @@ import { erasedAddress, joinVariables } from '../../engine/rules/subscribers.js'
 import type { OldMessage } from '../campaigns.js';
 import type { Operations } from '../operations.js';
 import { dropContent, dropExpiredAttachments, dropUnnamed } from './attachments.js';
-import { type CampaignRow, isSending, specOf } from './campaigns/rows.js';
-import { addToSums } from './deleted-sums.js';
+import { type CampaignRow, isSending, seenState, specOf } from './campaigns/rows.js';
 import { cutoffs } from './disk-usage.js';
+import { bouncedGroups, bouncedRows, clickedRows, countedRows } from './figures/tally.js';
 import { onlyFrom } from './people.js';
 import { column, exists, joinedMessages, parseTexts, parseUsed, readEnvelope, type Sql } from './sql.js';
 import { countMessages } from './submissions.js';
@@ -234,6 +234,46 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 }
 
 const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
+
+/** The tables of sums of deleted messages, with their keys. Figures of reports include them. */
+const sums = {
+	deleted_links: ['campaign, content_sha256, link, audience', 'clicks', 'messages'],
+	deleted_bounced: ['tag, campaign, sent, soft, hard', 'count'],
+	deleted_figures: ['tag, campaign, type, audience, quarter', 'count'],
+	deleted_bounces: ['campaign, quarter, domain, type, code', 'count'],
+	deleted_states: ['campaign, state', 'count'],
+	deleted_joined: ['campaign, state', 'count'],
+} as const;
+
+function addToSums(sql: Sql, ids: string): void {
+	const only = (id: string) => `AND ${sql.dialect.oneOf(id)}`;
+	const add = (table: keyof typeof sums, rows: string, values = [ids]) => {
+		const [key, ...counts] = sums[table];
+		sql.write(
+			`INSERT INTO ${table} (${key}, ${counts.join(', ')})
+			SELECT ${key}, ${counts.map((name) => `sum(${name})`).join(', ')}
+			FROM (${rows}) d
+			WHERE TRUE
+			GROUP BY ${key}
+			ON CONFLICT (${key}) DO UPDATE SET ${counts.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ')}`,
+			values,
+		);
+	};
+	add('deleted_links', clickedRows(only));
+	add('deleted_bounced', bouncedGroups(only));
+	const figures = `SELECT coalesce(tag, '') AS tag, coalesce(campaign, '') AS campaign, type, audience, quarter, count
+		FROM (${countedRows(only)}) f`;
+	add('deleted_figures', figures, [ids, ids, ids, ids]);
+	const bounces = `SELECT coalesce(campaign, '') AS campaign, quarter, domain, type, code, count
+		FROM (${bouncedRows(sql.dialect, only)}) b`;
+	add('deleted_bounces', bounces);
+	const states = (campaign: string) => `SELECT ${campaign} AS campaign, ${seenState} AS state, 1 AS count
+		FROM ${joinedMessages}
+		WHERE ${sql.dialect.oneOf('m.id')}`;
+	add('deleted_states', `${states('g.id')} AND g.id IS NOT NULL`);
+	// A send call may name a campaign by a UUID that no campaign of this database has.
+	add('deleted_joined', `${states('s.campaign')} AND s.campaign IS NOT NULL AND g.id IS NULL`);
+}
 
 /** Deletes or empties a submission without messages, and keeps the data that links in its mails need. */
 async function dropSubmission(

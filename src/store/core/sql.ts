@@ -303,3 +303,21 @@ export function writtenOf<Record>(record: Record | null): Written<Record> {
 export function span({ page, page_size }: PageOf): [limit: number, offset: number] {
 	return [page_size, (page - 1) * page_size];
 }
+
+/** Finds the first row created at that time or later, by a binary search: ids follow the time. */
+export async function findSince(sql: Sql, table: string, key: string, at: Micros) {
+	const [[first, last] = [1, 0]] = await sql.tuples<[number, number]>(
+		`SELECT coalesce(min(${key}), 1), coalesce(max(${key}), 0) FROM ${table}`,
+	);
+	let [low, high] = [first, last + 1];
+	while (low < high) {
+		const middle = Math.floor((low + high) / 2);
+		const [row] = await sql.tuples<[id: number, created_at: Micros]>(
+			`SELECT ${key}, created_at FROM ${table} WHERE ${key} >= ? ORDER BY ${key} LIMIT 1`,
+			[middle],
+		);
+		if (row === undefined || row[1] >= at) high = middle;
+		else low = row[0] + 1;
+	}
+	return { first, last, found: low };
+}

@@ -5,17 +5,21 @@ import type { Suppression, SuppressionAck, SuppressionFilter } from '../../api/s
 import { foldCase, refusalOf } from '../../engine/rules/subscribers.js';
 import type { Command, Operations } from '../operations.js';
 import { hasList } from './lists.js';
-import { type Recipients, readRecipients, type StoredSuppression } from './recipients.js';
+import { type Recipients, readRecipients, type StoredSuppression, suppressionColumns } from './recipients.js';
 import { type Conditions, conditionsOf, each, type Sql, type SqlValue, selectPage, timeOf } from './sql.js';
 import { allLists, openErased } from './suppressions.js';
 
-const columns = 'email_key, reason, list_id, source, created_at, expires_at';
 const order = 'email_key, reason, list_id';
 
 export function createSuppressions(sql: Sql) {
 	return {
 		pageSuppressions: ({ filter, now, ...page }) => {
-			const paged = { columns, from: 'suppressions', ...conditions(sql, filter, now), order };
+			const paged = {
+				columns: suppressionColumns,
+				from: 'suppressions',
+				...conditions(sql, filter, now),
+				order,
+			};
 			return selectPage(sql, paged, page, toSuppression);
 		},
 		sliceSuppressions: async ({ after, limit, filter, now }) => {
@@ -62,7 +66,10 @@ export async function selectSuppressions(
 	rest: string,
 	values: readonly SqlValue[],
 ): Promise<Suppression[]> {
-	const rows = await sql.all<StoredSuppression>(`SELECT ${columns} FROM suppressions WHERE ${rest}`, values);
+	const rows = await sql.all<StoredSuppression>(
+		`SELECT ${suppressionColumns} FROM suppressions WHERE ${rest}`,
+		values,
+	);
 	return rows.map(toSuppression);
 }
 

@@ -19,15 +19,7 @@ import { column, exists, flag, insertNumbered, type Sql, sliceOf } from '../sql.
 import { checkParts, countMessages, insertSubmission } from '../submissions.js';
 import { addPeople, dropAcks, findAck, putBatch } from './batches.js';
 import { foreseeList, listCounts, stageList } from './lists.js';
-import {
-	callsStatus,
-	cancelCalls,
-	countJoined,
-	findCalls,
-	hasCallsOfOthers,
-	pageCampaigns,
-	sliceResults,
-} from './results.js';
+import { callsStatus, cancelCalls, countJoined, findCalls, pageCampaigns, sliceResults } from './results.js';
 import {
 	type CampaignRow,
 	campaignColumns,
@@ -227,7 +219,10 @@ async function errorsOf(
 		const { errors } = await checkParts(sql, parts, seen);
 		if (Object.keys(errors).length > 0) return errors;
 	}
-	const isTaken = (await findCampaign(sql, id, {})) !== null || (await hasCallsOfOthers(sql, id, only_of));
+	// A client may join calls to its own campaigns only, the owner of the database to all.
+	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';
+	const hasOthers = only_of !== undefined && (await exists(sql, ofOthers, [id, only_of]));
+	const isTaken = hasOthers || (await findCampaign(sql, id, {})) !== null;
 	if (!isTaken) return {};
 	return { campaign_unique_id: [{ code: 'unique', message: 'Another campaign already has this id.' }] };
 }

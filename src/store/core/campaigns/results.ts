@@ -14,14 +14,12 @@ import type { Command, Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { attachmentsOf } from '../attachments.js';
 import { commonReplies } from '../attempts.js';
-import { deletedJoined } from '../deleted-sums.js';
 import { figuresOf } from '../figures/report.js';
 import { cancelUnlessSent } from '../messages/actions.js';
-import { sumsOf } from '../messages/messages.js';
+import { type StateCount, sumsOf } from '../messages/messages.js';
 import {
 	conditionsOf,
 	each,
-	exists,
 	type Insertion,
 	parseRecord,
 	parseStored,
@@ -95,7 +93,15 @@ export async function sliceResults(
 		'SELECT seq, owner FROM campaigns WHERE id = ?',
 		[id],
 	);
-	if (campaign === undefined) return await sliceCalls(sql, { id, after, limit, only, ...seen });
+	if (campaign === undefined) {
+		if ((await findCalls(sql, id, seen)) === null) return null;
+		if (only === 'findings') return { results: [], next: null };
+		const { rows, next } = await slice(sql, { id, after, limit, ...seen });
+		const results = rows.map(({ to, id, state, text, attempts }) => ({
+			...{ line: null, to, id, state, code: null, text, attempts },
+		}));
+		return { results, next };
+	}
 	if (!isSeen(campaign, seen)) return null;
 	const findings = only === 'findings' ? "AND r.code IS NOT NULL AND r.code <> 'suppressed'" : '';
 	const rows = await sql.all<ResultRow>(
@@ -235,13 +241,6 @@ export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls |
 	return calls ?? null;
 }
 
-/** True if a campaign with this UUID has calls of other clients. False without `client`: the owner may join all. */
-export async function hasCallsOfOthers(sql: Sql, id: Uuid, client: string | undefined): Promise<boolean> {
-	if (client === undefined) return false;
-	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';
-	return await exists(sql, ofOthers, [id, client]);
-}
-
 export async function callsStatus(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus | null> {
 	const calls = await findCalls(sql, id, seen);
 	if (calls === null) return null;
@@ -273,7 +272,7 @@ async function callsCampaign(sql: Sql, id: Uuid, seen: Seen): Promise<Campaign |
 
 export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<CampaignStatus['messages']> {
 	const own = seenRows('s.owner', seen);
-	const rows = await sql.all<{ state: MessageState; count: number }>(
+	const rows = await sql.all<StateCount>(
 		`SELECT m.state, count(*) AS count
 		FROM submissions s
 		JOIN messages m ON m.submission_seq = s.seq
@@ -281,7 +280,17 @@ export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 		GROUP BY 1`,
 		[id, ...own.values],
 	);
-	return sumsOf([...rows, ...(await deletedJoined(sql, id, seen))]);
+	const client = seen.only_of ?? null;
+	// These sums have no owner, so a client sees them only if all calls with the UUID belong to it.
+	const deleted = await sql.all<StateCount>(
+		`SELECT state, count
+		FROM deleted_joined
+		WHERE campaign = ? AND (CAST(? AS TEXT) IS NULL OR NOT EXISTS (
+			SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?
+		))`,
+		[id, client, id, client],
+	);
+	return sumsOf([...rows, ...deleted]);
 }
 
 const waitingStates: readonly MessageState[] = ['staged', 'queued', 'leased', 'deferred'];
@@ -332,19 +341,6 @@ async function slice(
 	const ofLast = shown.filter(({ seq }) => seq === last.seq).length;
 	const before = ofLast + (last.seq === from.seq ? from.before : 0);
 	return { rows: shown, next: last.seq * width + before };
-}
-
-async function sliceCalls(
-	sql: Sql,
-	{ only, ...command }: Command<'sliceCampaignResults'>,
-): Promise<CampaignResults | null> {
-	if ((await findCalls(sql, command.id, command)) === null) return null;
-	if (only === 'findings') return { results: [], next: null };
-	const { rows, next } = await slice(sql, command);
-	const results = rows.map(({ to, id, state, text, attempts }) => ({
-		...{ line: null, to, id, state, code: null, text, attempts },
-	}));
-	return { results, next };
 }
 
 export async function cancelCalls(

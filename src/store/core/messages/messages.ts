@@ -25,11 +25,11 @@ import {
 	type WaitingLane,
 	waitingLanes,
 } from '../campaigns/rows.js';
-import { deletedStates } from '../deleted-sums.js';
 import {
 	type Conditions,
 	column,
 	conditionsOf,
+	findSince,
 	joinedMessages,
 	parseRecord,
 	parseStored,
@@ -144,7 +144,15 @@ export async function countByState(
 		GROUP BY 1`,
 		values,
 	);
-	return sumsOf([...rows, ...(campaign === undefined ? [] : await deletedStates(sql, campaign, seen))]);
+	const own = seenRows('g.owner', seen);
+	const deleted = await sql.all<StateCount>(
+		`SELECT d.state, d.count
+		FROM deleted_states d
+		JOIN campaigns g ON g.id = d.campaign
+		WHERE d.campaign = ? AND ${own.where}`,
+		[campaign ?? null, ...own.values],
+	);
+	return sumsOf([...rows, ...deleted]);
 }
 
 /** Null if retention has begun to delete the campaign's messages. Messages that neither wait nor failed were sent. */
@@ -528,19 +536,5 @@ async function firstSince(sql: Sql, table: string, key: string, since: Micros): 
 		[since],
 	);
 	const from = Math.min(since, opened?.at ?? since) - disorder;
-	const range = await sql.get<{ low: number | null; high: number | null }>(
-		`SELECT (SELECT min(${key}) FROM ${table}) AS low, (SELECT max(${key}) FROM ${table}) AS high`,
-	);
-	let low = range?.low ?? 0;
-	let high = (range?.high ?? 0) + 1;
-	while (low < high) {
-		const middle = low + Math.floor((high - low) / 2);
-		const row = await sql.get<{ number: number; created_at: Micros }>(
-			`SELECT ${key} AS number, created_at FROM ${table} WHERE ${key} >= ? ORDER BY ${key} LIMIT 1`,
-			[middle],
-		);
-		if (row === undefined || row.created_at >= from) high = middle;
-		else low = row.number + 1;
-	}
-	return low;
+	return (await findSince(sql, table, key, from)).found;
 }
