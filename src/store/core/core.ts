@@ -3,6 +3,8 @@ import { createAttachments } from './attachments.js';
 import { createCompositions } from './attempts.js';
 import { createEvents } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
+import { createForecasts } from './campaigns/lists.js';
+import { createCampaignResults } from './campaigns/results.js';
 import { createRoom } from './disk-usage.js';
 import { createFields } from './fields.js';
 import { createFigures, createReportDetails } from './figures/report.js';
@@ -48,6 +50,8 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createKeys(sql),
 		...createSubmissions(sql),
 		...createCampaigns(sql),
+		...createForecasts(sql),
+		...createCampaignResults(sql),
 		...createImports(sql, isTrial),
 		...createRowImports(sql),
 		...createMessages(sql),

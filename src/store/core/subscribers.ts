@@ -45,13 +45,15 @@ import { isNameTaken } from './templates.js';
 
 export function createSubscribers(sql: Sql) {
 	const count = createFilteredCounts(sql);
+	let encoder: ReadRecords<EncodedSubscribers> | null = null;
+	const encodeRecords = () => (encoder ??= recordEncoder(sql.dialect));
 	return {
 		pageSubscribers: (command) => readPage(sql, count, command, readSubscribers),
-		encodeSubscriberPage: (command) => readPage(sql, count, command, encodeSubscribers),
+		encodeSubscriberPage: (command) => readPage(sql, count, command, encodeRecords()),
 		getSubscriber: ({ list_id, id }) => getSubscriber(sql, list_id, id),
 		sliceSubscribers: (command) => readSlice(sql, command, readSubscribers),
-		encodeSubscriberSlice: (command) => readSlice(sql, command, encodeSubscribers),
-		encodeSubscriberTuples: (command) => readSlice(sql, command, tupleEncoder(command)),
+		encodeSubscriberSlice: (command) => readSlice(sql, command, encodeRecords()),
+		encodeSubscriberTuples: (command) => readSlice(sql, command, tupleEncoder(sql.dialect, command)),
 		createSubscriber: async ({ list_id, input, if_exists, now }) => {
 			const meta = input.meta ?? {};
 			const email_key = emailKey(input.email);
@@ -417,59 +419,41 @@ function recordOf(tuple: RowTuple): Subscriber {
 	};
 }
 
-function encodeSubscribers(
-	sql: Sql,
-	query: string,
-	values: readonly SqlValue[],
-): Promise<EncodedSubscribers> {
-	return encode(sql, `${selectRecords(sql.dialect)} FROM (${query}) AS people`, values);
+function recordEncoder({ json }: Dialect): ReadRecords<EncodedSubscribers> {
+	const keys = Object.entries(members);
+	const form = `{${keys.map(([key]) => `"${key}":%s`).join(',')}}`;
+	return encoderOf(
+		form,
+		keys.map(([, [column, form]]) => json[form](column)),
+	);
 }
 
-function tupleEncoder({ keys, isChecked = false }: { keys: TupleKeys; isChecked?: boolean }) {
-	return (sql: Sql, query: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> => {
-		const cells = tupleKeys[keys].map((key) =>
-			key === 'meta' && isChecked ? 'meta' : jsonOf(sql.dialect, key),
-		);
-		return encode(
-			sql,
-			`${selectArray(`[${cells.map(() => '%s').join(',')}]`, cells)} FROM (${query}) AS people`,
-			values,
-		);
+function tupleEncoder(
+	{ json }: Dialect,
+	{ keys, isChecked = false }: { keys: TupleKeys; isChecked?: boolean },
+) {
+	const cells = tupleKeys[keys].map((key) => {
+		const [column, form] = members[key];
+		return key === 'meta' && isChecked ? 'meta' : json[form](column);
+	});
+	return encoderOf(`[${cells.map(() => '%s').join(',')}]`, cells);
+}
+
+/** The database encodes the rows as JSON. `form` has a %s for each cell. */
+function encoderOf(form: string, cells: readonly string[]): ReadRecords<EncodedSubscribers> {
+	const select = `SELECT '[' || coalesce(string_agg(format('${form}', ${cells.join(', ')}), ','), '') || ']', count(*), max(id)`;
+	return async (sql, query, values) => {
+		try {
+			const [row] = await sql.tuples<[json: string, length: number, last: number | null]>(
+				`${select} FROM (${query}) AS people`,
+				values,
+			);
+			const [json, length, last] = row ?? ['[]', 0, null];
+			return { json, length, last };
+		} catch (error) {
+			throw error instanceof Error && isMalformed.test(error.message) ? damaged(error) : error;
+		}
 	};
 }
 
-async function encode(sql: Sql, read: string, values: readonly SqlValue[]): Promise<EncodedSubscribers> {
-	try {
-		const [row] = await sql.tuples<[json: string, length: number, last: number | null]>(read, values);
-		const [json, length, last] = row ?? ['[]', 0, null];
-		return { json, length, last };
-	} catch (error) {
-		throw error instanceof Error && isMalformed.test(error.message) ? damaged(error) : error;
-	}
-}
-
 const isMalformed = /malformed JSON|invalid input syntax for type json/;
-
-const selects = new WeakMap<Dialect, string>();
-
-function selectRecords(dialect: Dialect): string {
-	const known = selects.get(dialect);
-	if (known !== undefined) return known;
-	const keys = Object.keys(members) as (keyof Subscriber)[];
-	const form = `{${keys.map((key) => `"${key}":%s`).join(',')}}`;
-	const select = selectArray(
-		form,
-		keys.map((key) => jsonOf(dialect, key)),
-	);
-	selects.set(dialect, select);
-	return select;
-}
-
-function selectArray(form: string, cells: readonly string[]): string {
-	return `SELECT '[' || coalesce(string_agg(format('${form}', ${cells.join(', ')}), ','), '') || ']', count(*), max(id)`;
-}
-
-function jsonOf(dialect: Dialect, key: keyof Subscriber): string {
-	const [column, form] = members[key];
-	return dialect.json[form](column);
-}

@@ -18,8 +18,8 @@ import { loseLeases } from '../queue.js';
 import { column, exists, flag, insertNumbered, type Sql, sliceOf } from '../sql.js';
 import { checkParts, countMessages, insertSubmission } from '../submissions.js';
 import { addPeople, dropAcks, findAck, putBatch } from './batches.js';
-import { foreseeList, listCounts, stageList } from './lists.js';
-import { callsStatus, cancelCalls, countJoined, findCalls, pageCampaigns, sliceResults } from './results.js';
+import { listCounts, stageList } from './lists.js';
+import { callsStatus, countJoined, findCalls } from './results.js';
 import {
 	type CampaignRow,
 	campaignColumns,
@@ -38,7 +38,6 @@ export function createCampaigns(sql: Sql) {
 			const row = await findCampaign(sql, id, seen);
 			return row === null ? await callsStatus(sql, id, seen) : await status(sql, row, now);
 		},
-		foreseeAudience: (command) => foreseeList(sql, command),
 		sliceLeftOut: async (command) => {
 			const row = await findCampaign(sql, command.id, command);
 			if (row === null && (await findCalls(sql, command.id, command)) === null) return null;
@@ -97,8 +96,6 @@ export function createCampaigns(sql: Sql) {
 			sql.write('UPDATE campaigns SET is_complete = 1 WHERE seq = ?', [row.seq]);
 			return { kind: 'complete' };
 		},
-		pageCampaigns: (command) => pageCampaigns(sql, command),
-		sliceCampaignResults: (command) => sliceResults(sql, command),
 		releaseCampaign: async ({ campaign, expect_count, now, ...seen }) => {
 			const row = await findCampaign(sql, campaign, seen);
 			if (row === null) return { kind: 'not_found' };
@@ -136,7 +133,6 @@ export function createCampaigns(sql: Sql) {
 			cancelLost(sql, row.seq, now);
 			return { kind: 'canceled' };
 		},
-		cancelCalls: (command) => cancelCalls(sql, command),
 		keepCampaignRate: async ({ campaign, rate }) => {
 			sql.write('UPDATE campaigns SET rate = ? WHERE id = ?', [rate, campaign]);
 		},

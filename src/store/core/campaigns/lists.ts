@@ -20,7 +20,7 @@ import {
 	personVariables,
 	stopping,
 } from '../../../engine/rules/subscribers.js';
-import type { Command, Operations } from '../../operations.js';
+import type { Operations } from '../../operations.js';
 import { findList, hasList } from '../lists.js';
 import {
 	column,
@@ -113,22 +113,23 @@ export async function stageList(
 
 const mostFindings = 100;
 
-export async function foreseeList(
-	sql: Sql,
-	{ audience, list_id, after, limit, time_zone, ...terms }: Command<'foreseeAudience'>,
-): ReturnType<Operations['foreseeAudience']> {
-	if (!(await hasList(sql, list_id))) return null;
-	const reasonsAgainst = await openSuppressions(sql, terms.now);
-	const expansion = await expand(sql, { ...terms, reasonsAgainst }, audience, list_id, time_zone);
-	const people = await nextPeople(sql, { list_id, after, limit });
-	const outcomes = await each(sql, people, (person) => outcomeOf(sql, expansion, person));
-	const findings = outcomes.flatMap((outcome) => (outcome.kind === 'rejected' ? [outcome.error] : []));
+export function createForecasts(sql: Sql) {
 	return {
-		counts: countOutcomes(list_id, outcomes),
-		first: people[outcomes.findIndex(({ kind }) => kind === 'wanted')]?.id ?? null,
-		findings: findings.slice(0, mostFindings),
-		next: people.length < limit ? null : (people.at(-1)?.id ?? null),
-	};
+		foreseeAudience: async ({ audience, list_id, after, limit, time_zone, ...terms }) => {
+			if (!(await hasList(sql, list_id))) return null;
+			const reasonsAgainst = await openSuppressions(sql, terms.now);
+			const expansion = await expand(sql, { ...terms, reasonsAgainst }, audience, list_id, time_zone);
+			const people = await nextPeople(sql, { list_id, after, limit });
+			const outcomes = await each(sql, people, (person) => outcomeOf(sql, expansion, person));
+			const findings = outcomes.flatMap((outcome) => (outcome.kind === 'rejected' ? [outcome.error] : []));
+			return {
+				counts: countOutcomes(list_id, outcomes),
+				first: people[outcomes.findIndex(({ kind }) => kind === 'wanted')]?.id ?? null,
+				findings: findings.slice(0, mostFindings),
+				next: people.length < limit ? null : (people.at(-1)?.id ?? null),
+			};
+		},
+	} satisfies Partial<Operations>;
 }
 
 function audienceOf({ audience }: CampaignRow): CheckedAudience {

@@ -1,16 +1,10 @@
-import type {
-	Campaign,
-	CampaignResult,
-	CampaignResults,
-	CampaignState,
-	CampaignStatus,
-} from '../../../api/campaigns.js';
+import type { Campaign, CampaignResult, CampaignState, CampaignStatus } from '../../../api/campaigns.js';
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import { type CheckedAudience, maxRecipients } from '../../../api/messages.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { DeliveryOutcome } from '../../../engine/rules/outcomes.js';
-import type { Command, Operations } from '../../operations.js';
+import type { Operations } from '../../operations.js';
 import type { Seen } from '../../store.js';
 import { attachmentsOf } from '../attachments.js';
 import { commonReplies } from '../attempts.js';
@@ -41,6 +35,85 @@ import {
 	seenState,
 	specOf,
 } from './rows.js';
+
+export function createCampaignResults(sql: Sql) {
+	return {
+		pageCampaigns: async (command) => {
+			const { id, key, state, since_at, page, page_size, ordering, now, ...seen } = command;
+			const isTimed = state === 'planned' || state === 'sending';
+			const { count, results: rows } = await selectPage(
+				sql,
+				{
+					columns: `${campaignColumns}, ${isSending} AS is_sending,
+					(SELECT nullif(c.subject, '')
+					FROM submissions s
+					JOIN contents c ON c.sha256 = s.content_sha256
+					WHERE s.campaign_seq = g.seq AND g.requests = 0
+					LIMIT 1) AS subject`,
+					from: 'campaigns g',
+					...conditionsOf([
+						['g.owner = ?', seen.only_of],
+						state === undefined ? ['TRUE'] : [inState[state], ...(isTimed ? [now] : [])],
+						['g.key = ?', key],
+						['g.id = ?', id],
+						['coalesce(g.released_at, g.created_at) >= ?', since_at],
+					]),
+					order: `g.seq ${ordering === '-date_created' ? 'DESC' : ''}`,
+				},
+				command,
+				(row: ListedRow) => row,
+			);
+			const mayBeCalls = key === undefined && state === undefined && since_at === undefined && count === 0;
+			const calls = id !== undefined && mayBeCalls ? await callsCampaign(sql, id, seen) : null;
+			if (calls !== null) return { count: 1, results: page === 1 && page_size > 0 ? [calls] : [] };
+			const figures = await each(sql, rows, async ({ courier, id }) =>
+				courier === 'api' ? null : await figuresOf(sql, id),
+			);
+			return { count, results: rows.map((row, at) => toCampaign(row, figures[at] ?? null, now)) };
+		},
+		sliceCampaignResults: async ({ id, after, limit, only, ...seen }) => {
+			const campaign = await sql.get<{ seq: number; owner: string | null }>(
+				'SELECT seq, owner FROM campaigns WHERE id = ?',
+				[id],
+			);
+			if (campaign === undefined) {
+				if ((await findCalls(sql, id, seen)) === null) return null;
+				if (only === 'findings') return { results: [], next: null };
+				const { rows, next } = await slice(sql, { id, after, limit, ...seen });
+				const results = rows.map(({ to, id, state, text, attempts }) => ({
+					...{ line: null, to, id, state, code: null, text, attempts },
+				}));
+				return { results, next };
+			}
+			if (!isSeen(campaign, seen)) return null;
+			const findings = only === 'findings' ? "AND r.code IS NOT NULL AND r.code <> 'suppressed'" : '';
+			const rows = await sql.all<ResultRow>(
+				`SELECT r.n, r.line, coalesce(r.to_email, m.to_email, '') AS to_email, m.uuid,
+					CASE WHEN m.id IS NULL THEN NULL ELSE ${seenState} END AS state,
+					r.code, coalesce(r.error, m.last_reply) AS text, m.attempts,
+					g.courier, m.called = m.fence AS is_calling, a.outcome, a.enhanced AS said_code, a.text AS said
+				FROM campaign_results r
+				JOIN campaigns g ON g.seq = r.campaign_seq
+				LEFT JOIN messages m ON m.id = r.message_id
+				LEFT JOIN attempts a ON g.courier = 'api' AND a.message_id = m.id AND a.number = m.attempts
+				WHERE r.campaign_seq = ? AND r.n > ? ${findings}
+				ORDER BY r.n
+				LIMIT ?`,
+				[campaign.seq, after, limit + 1],
+			);
+			const { shown, next } = sliceOf(rows, limit, ({ n }) => n);
+			return { results: shown.map(toResult), next };
+		},
+		cancelCalls: async ({ campaign: id, forget: isForgotten = false, now, ...command }) => {
+			if ((await findCalls(sql, id, command)) === null) return { kind: 'not_found' };
+			if (isForgotten) return { kind: 'released' };
+			const { rows, next } = await slice(sql, { id, ...command });
+			const ids = rows.map(({ number }) => number);
+			cancelUnlessSent(sql, ids, now);
+			return { kind: 'canceled', next };
+		},
+	} satisfies Partial<Operations>;
+}
 
 const intoResults: Insertion = {
 	table: 'campaign_results',
@@ -85,43 +158,6 @@ interface ResultRow {
 	said: string | null;
 }
 
-export async function sliceResults(
-	sql: Sql,
-	{ id, after, limit, only, ...seen }: Command<'sliceCampaignResults'>,
-): Promise<CampaignResults | null> {
-	const campaign = await sql.get<{ seq: number; owner: string | null }>(
-		'SELECT seq, owner FROM campaigns WHERE id = ?',
-		[id],
-	);
-	if (campaign === undefined) {
-		if ((await findCalls(sql, id, seen)) === null) return null;
-		if (only === 'findings') return { results: [], next: null };
-		const { rows, next } = await slice(sql, { id, after, limit, ...seen });
-		const results = rows.map(({ to, id, state, text, attempts }) => ({
-			...{ line: null, to, id, state, code: null, text, attempts },
-		}));
-		return { results, next };
-	}
-	if (!isSeen(campaign, seen)) return null;
-	const findings = only === 'findings' ? "AND r.code IS NOT NULL AND r.code <> 'suppressed'" : '';
-	const rows = await sql.all<ResultRow>(
-		`SELECT r.n, r.line, coalesce(r.to_email, m.to_email, '') AS to_email, m.uuid,
-			CASE WHEN m.id IS NULL THEN NULL ELSE ${seenState} END AS state,
-			r.code, coalesce(r.error, m.last_reply) AS text, m.attempts,
-			g.courier, m.called = m.fence AS is_calling, a.outcome, a.enhanced AS said_code, a.text AS said
-		FROM campaign_results r
-		JOIN campaigns g ON g.seq = r.campaign_seq
-		LEFT JOIN messages m ON m.id = r.message_id
-		LEFT JOIN attempts a ON g.courier = 'api' AND a.message_id = m.id AND a.number = m.attempts
-		WHERE r.campaign_seq = ? AND r.n > ? ${findings}
-		ORDER BY r.n
-		LIMIT ?`,
-		[campaign.seq, after, limit + 1],
-	);
-	const { shown, next } = sliceOf(rows, limit, ({ n }) => n);
-	return { results: shown.map(toResult), next };
-}
-
 function toldOf(row: ResultRow): Pick<CampaignResult, 'id' | 'state' | 'code' | 'text'> {
 	const { outcome, is_calling, text, said, said_code } = row;
 	const seen = row.state ?? 'canceled';
@@ -153,43 +189,6 @@ const inState: Readonly<Record<CampaignState, string>> = {
 	finished: `(g.state = 'released' AND NOT ${isSending})`,
 	canceled: "g.state = 'canceled'",
 };
-
-export async function pageCampaigns(
-	sql: Sql,
-	command: Command<'pageCampaigns'>,
-): ReturnType<Operations['pageCampaigns']> {
-	const { id, key, state, since_at, page, page_size, ordering, now, ...seen } = command;
-	const isTimed = state === 'planned' || state === 'sending';
-	const { count, results: rows } = await selectPage(
-		sql,
-		{
-			columns: `${campaignColumns}, ${isSending} AS is_sending,
-				(SELECT nullif(c.subject, '')
-				FROM submissions s
-				JOIN contents c ON c.sha256 = s.content_sha256
-				WHERE s.campaign_seq = g.seq AND g.requests = 0
-				LIMIT 1) AS subject`,
-			from: 'campaigns g',
-			...conditionsOf([
-				['g.owner = ?', seen.only_of],
-				state === undefined ? ['TRUE'] : [inState[state], ...(isTimed ? [now] : [])],
-				['g.key = ?', key],
-				['g.id = ?', id],
-				['coalesce(g.released_at, g.created_at) >= ?', since_at],
-			]),
-			order: `g.seq ${ordering === '-date_created' ? 'DESC' : ''}`,
-		},
-		command,
-		(row: ListedRow) => row,
-	);
-	const mayBeCalls = key === undefined && state === undefined && since_at === undefined && count === 0;
-	const calls = id !== undefined && mayBeCalls ? await callsCampaign(sql, id, seen) : null;
-	if (calls !== null) return { count: 1, results: page === 1 && page_size > 0 ? [calls] : [] };
-	const figures = await each(sql, rows, async ({ courier, id }) =>
-		courier === 'api' ? null : await figuresOf(sql, id),
-	);
-	return { count, results: rows.map((row, at) => toCampaign(row, figures[at] ?? null, now)) };
-}
 
 function toCampaign(row: ListedRow, figures: Campaign['figures'], now: number): Campaign {
 	const { id, key, state, position, subject } = row;
@@ -341,16 +340,4 @@ async function slice(
 	const ofLast = shown.filter(({ seq }) => seq === last.seq).length;
 	const before = ofLast + (last.seq === from.seq ? from.before : 0);
 	return { rows: shown, next: last.seq * width + before };
-}
-
-export async function cancelCalls(
-	sql: Sql,
-	{ campaign: id, forget: isForgotten = false, now, ...command }: Command<'cancelCalls'>,
-): ReturnType<Operations['cancelCalls']> {
-	if ((await findCalls(sql, id, command)) === null) return { kind: 'not_found' };
-	if (isForgotten) return { kind: 'released' };
-	const { rows, next } = await slice(sql, { id, ...command });
-	const ids = rows.map(({ number }) => number);
-	cancelUnlessSent(sql, ids, now);
-	return { kind: 'canceled', next };
 }

@@ -48,8 +48,42 @@ import { messageCount } from '../submissions.js';
 
 export function createMessages(sql: Sql) {
 	return {
-		pageMessages: (command) => pageMessages(sql, command),
-		sliceMessages: (command) => sliceMessages(sql, command),
+		pageMessages: async ({ filter, ...page }) => {
+			const selected = await selection(sql, filter, page);
+			const [limit, offset] = span(page);
+			const rows = await rowsOf(sql, selected, { filter, limit, offset });
+			const { from, where, values } = selected;
+			const most = Math.max(mostCounted, page.page * page.page_size + 1);
+			const count =
+				values.length === 0
+					? await messageCount(sql)
+					: await sql.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?) n`, [
+							...values,
+							most,
+						]);
+			return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
+		},
+		/** Continues after a message, in the order of pages. Later slices cost as much as the first. */
+		sliceMessages: async ({ filter, after, limit, ...seen }) => {
+			const selected = await selection(sql, filter, seen);
+			const isBehind = filter.ordering === '-date_created' ? '<' : '>';
+			const { submission_seq, id } = after;
+			// Read the rest of a call's messages before those of the next call.
+			const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
+				? [
+						[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
+						[`s.seq ${isBehind} ?`, submission_seq],
+					]
+				: [[`m.id ${isBehind} ?`, id]];
+			const rows: ListedRow[] = [];
+			for (const [condition, ...values] of parts) {
+				const where = `${selected.where} AND ${condition}`;
+				const part = { ...selected, where, values: [...selected.values, ...values] };
+				if (rows.length < limit)
+					rows.push(...(await rowsOf(sql, part, { filter, limit: limit - rows.length, offset: 0 })));
+			}
+			return { results: rows.map(toMessage), last: rows.length < limit ? null : placeOf(rows.at(-1)) };
+		},
 		getMessage: ({ id, ...seen }) => getMessage(sql, id, seen),
 		getSubmission: async ({ id }) => {
 			const row = await sql.get<
@@ -386,50 +420,6 @@ function toMessage(row: MessageRow): Message {
 }
 
 type Filter = Command<'pageMessages'>['filter'];
-
-export async function pageMessages(
-	sql: Sql,
-	{ filter, ...page }: Command<'pageMessages'>,
-): ReturnType<Operations['pageMessages']> {
-	const selected = await selection(sql, filter, page);
-	const [limit, offset] = span(page);
-	const rows = await rowsOf(sql, selected, { filter, limit, offset });
-	const { from, where, values } = selected;
-	const most = Math.max(mostCounted, page.page * page.page_size + 1);
-	const count =
-		values.length === 0
-			? await messageCount(sql)
-			: await sql.number(`SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE ${where} LIMIT ?) n`, [
-					...values,
-					most,
-				]);
-	return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
-}
-
-/** Continues after a message, in the order of pages. Later slices cost as much as the first. */
-export async function sliceMessages(
-	sql: Sql,
-	{ filter, after, limit, ...seen }: Command<'sliceMessages'>,
-): ReturnType<Operations['sliceMessages']> {
-	const selected = await selection(sql, filter, seen);
-	const isBehind = filter.ordering === '-date_created' ? '<' : '>';
-	const { submission_seq, id } = after;
-	// Read the rest of a call's messages before those of the next call.
-	const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
-		? [
-				[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
-				[`s.seq ${isBehind} ?`, submission_seq],
-			]
-		: [[`m.id ${isBehind} ?`, id]];
-	const rows: ListedRow[] = [];
-	for (const [condition, ...values] of parts) {
-		const where = `${selected.where} AND ${condition}`;
-		const part = { ...selected, where, values: [...selected.values, ...values] };
-		if (rows.length < limit)
-			rows.push(...(await rowsOf(sql, part, { filter, limit: limit - rows.length, offset: 0 })));
-	}
-	return { results: rows.map(toMessage), last: rows.length < limit ? null : placeOf(rows.at(-1)) };
-}
 
 interface ListedRow extends MessageRow {
 	id: number;
