@@ -7,7 +7,7 @@ import { createForecasts } from './campaigns/lists.js';
 import { createCampaignResults } from './campaigns/results.js';
 import { createRoom } from './disk-usage.js';
 import { createFields } from './fields.js';
-import { createFigures, createReportDetails } from './figures/report.js';
+import { createReports } from './figures/report.js';
 import { type BatchPreparing, createImports, createRowImports } from './imports/imports.js';
 import { createKeys } from './keys.js';
 import { createLists } from './lists.js';
@@ -15,10 +15,9 @@ import { createMaintenance } from './maintenance.js';
 import { createMessageActions } from './messages/actions.js';
 import { createMessages } from './messages/messages.js';
 import { createNotifications } from './notifications.js';
-import { createErasures, createPeople } from './people.js';
-import { createProvenTime } from './processes.js';
+import { createPeople } from './people.js';
 import { createQueue } from './queue.js';
-import { createLimitHolders, createQueueState } from './queue-state.js';
+import { createQueueState } from './queue-state.js';
 import { createOldMessages } from './retention.js';
 import { createSenders } from './senders.js';
 import { createSettings } from './settings.js';
@@ -28,7 +27,7 @@ import { createSubmissions } from './submissions.js';
 import { createSubscribers } from './subscribers.js';
 import { createSuppressions } from './suppression-records.js';
 import { createTemplates } from './templates.js';
-import { createDeliveries, createWebhooks } from './webhooks.js';
+import { createWebhooks } from './webhooks.js';
 
 export interface Core extends Omit<Operations, 'addListToCampaign' | 'lease'>, BatchPreparing {}
 
@@ -36,17 +35,14 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 	return {
 		...createLists(sql),
 		...createSubscribers(sql),
-		...createErasures(sql),
 		...createSuppressions(sql),
 		...createFields(sql),
 		...createWebhooks(sql),
-		...createDeliveries(sql),
 		...createNotifications(sql),
 		...createTemplates(sql),
 		...createAttachments(sql),
 		...createSenders(sql),
 		...createSettings(sql),
-		...createProvenTime(sql),
 		...createKeys(sql),
 		...createSubmissions(sql),
 		...createCampaigns(sql),
@@ -58,14 +54,12 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createOldMessages(sql),
 		...createPeople(sql),
 		...createEvents(sql),
-		...createFigures(sql),
-		...createReportDetails(sql),
+		...createReports(sql),
 		...createQueue(sql),
 		...createSettling(sql),
 		...createMaintenance(sql),
 		...createRoom(sql),
 		...createCompositions(sql),
-		...createLimitHolders(sql),
 		...createQueueState(sql),
 		...createMessageActions(sql),
 	};

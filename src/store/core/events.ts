@@ -5,7 +5,7 @@ import { erasedAddress, suppressedList, type UnsubscribeScope } from '../../engi
 import type { TrackedEvent } from '../store.js';
 import { type BouncedMessage, createTally, type Tally } from './figures/tally.js';
 import { cancelMessage } from './messages/actions.js';
-import { type NoticedEvent, Notices, openNotices } from './notifications.js';
+import { type Hook, type NoticedEvent, Notices } from './notifications.js';
 import { type Recipients, readRecipients } from './recipients.js';
 import { flag, type Insertion, type Sql } from './sql.js';
 import { unsubscribeScope } from './suppressions.js';
@@ -237,9 +237,10 @@ export class Counting {
 }
 
 export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise<Counting> {
-	const [tally, notices, stored] = await sql.together([
+	const hooks = 'SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id';
+	const [tally, running, stored] = await sql.together([
 		() => createTally(sql),
-		async () => (messages.length === 0 ? new Notices(sql, []) : await openNotices(sql)),
+		async () => (messages.length === 0 ? [] : await sql.all<Hook>(hooks)),
 		() =>
 			sql.allOf<FirstRow>(
 				`SELECT f.message_id, f.type, f.link, f.machine, f.first_at, f.count
@@ -250,7 +251,7 @@ export async function openCounting(sql: Sql, messages: readonly Uuid[]): Promise
 				messages.map((message) => [message]),
 			),
 	]);
-	return new Counting(sql, tally, notices, stored);
+	return new Counting(sql, tally, new Notices(sql, running), stored);
 }
 
 const intoFirsts: Insertion = {

@@ -76,10 +76,6 @@ export async function readStanding(sql: Sql, now: Micros): Promise<Standing> {
 	return { holds, uses, rooms };
 }
 
-export function lookAtAll(sql: Sql): void {
-	sql.write('UPDATE limit_rooms SET room_at = 0');
-}
-
 export interface Candidate {
 	id: number;
 	to_key: string;

@@ -18,6 +18,7 @@ import {
 } from './figures/tally.js';
 import { insertKey } from './keys.js';
 import { erase } from './people.js';
+import { provenTime } from './processes.js';
 import { createQueueState } from './queue-state.js';
 import { settle } from './settle.js';
 import { column, each, insertInto, type Row, type Sql, type SqlValue } from './sql.js';
@@ -26,6 +27,7 @@ import { erasedHash, erasureKeys } from './suppressions.js';
 
 export function createMaintenance(sql: Sql) {
 	return {
+		clockAhead: async ({ now }) => now - (await provenTime(sql, now)),
 		checkCounts: () => findWrong(sql),
 		repairCounts: async () => {
 			const found = await findWrong(sql);
@@ -116,13 +118,7 @@ async function surplusOfMessages(sql: Sql): Promise<number> {
 	return (await messageCount(sql)) - (await sql.number('SELECT count(*) FROM messages'));
 }
 
-type Counted = readonly [
-	quarter: number,
-	campaign: Uuid | null,
-	type: string,
-	audience: string,
-	count: number,
-];
+type Counted = readonly [quarter: number, Uuid | null, type: string, audience: string, count: number];
 
 async function countEverything(sql: Sql): Promise<Counted[]> {
 	return await sql.tuples<Counted>(

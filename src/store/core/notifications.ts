@@ -45,13 +45,7 @@ export function createNotifications(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-interface HookRow {
-	id: number;
-	url: string;
-	is_auth_enabled: number;
-	login: string;
-	password: string;
-}
+type Hooked = Record<'id' | 'is_auth_enabled', number> & Record<'url' | 'login' | 'password', string>;
 
 interface DueRow {
 	id: number;
@@ -67,7 +61,7 @@ async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery
 	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
 	if (!(await exists(sql, due, [command.now]))) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
-	const hooks = await sql.all<HookRow>(
+	const hooks = await sql.all<Hooked>(
 		`SELECT id, url, is_auth_enabled, login, password
 		FROM webhooks
 		WHERE stopped_at IS NULL
@@ -171,12 +165,17 @@ function settleOne(
 /** An event of a tracked link or report, or a bounce during delivery. */
 export type NoticedEvent = Omit<TrackedEvent, 'message'>;
 
+export interface Hook {
+	id: number;
+	type: string;
+}
+
 export class Notices {
 	readonly #sql: Sql;
-	readonly #hooks: readonly { id: number; type: string }[];
+	readonly #hooks: readonly Hook[];
 	#told: Told[] = [];
 
-	constructor(sql: Sql, hooks: readonly { id: number; type: string }[]) {
+	constructor(sql: Sql, hooks: readonly Hook[]) {
 		this.#sql = sql;
 		this.#hooks = hooks;
 	}
@@ -194,13 +193,6 @@ export class Notices {
 		const deliveries = told.map((one) => deliveryOf(one, about));
 		this.#sql.writeAll(intoDeliveries, deliveries);
 	}
-}
-
-export async function openNotices(sql: Sql): Promise<Notices> {
-	return new Notices(
-		sql,
-		await sql.all('SELECT id, type FROM webhooks WHERE stopped_at IS NULL ORDER BY id'),
-	);
 }
 
 interface Told {

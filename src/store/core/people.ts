@@ -97,6 +97,15 @@ export function createPeople(sql: Sql) {
 			}
 			return { results, next };
 		},
+		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),
+		liftErasure: async ({ email_key }) => {
+			let lifted = 0;
+			for (const { secret } of await erasureKeys(sql)) {
+				const hash = erasedHash(secret, email_key);
+				lifted += (await sql.run('DELETE FROM erased WHERE email_hash = ?', [hash])).changes;
+			}
+			return lifted > 0;
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -213,21 +222,6 @@ async function visitsOf(sql: Sql, message_id: number): Promise<Visit[]> {
 		[message_id],
 	);
 	return rows.map((row) => ({ ...row, at: formatDateTime(row.at), machine: row.machine === 1 }));
-}
-
-/** Erases a person. Keeps messages as figures without personal data, and a keyed hash of the address. */
-export function createErasures(sql: Sql) {
-	return {
-		erasePerson: (command) => sql.overwriting(() => erase(sql, command)),
-		liftErasure: async ({ email_key }) => {
-			let lifted = 0;
-			for (const { secret } of await erasureKeys(sql)) {
-				const hash = erasedHash(secret, email_key);
-				lifted += (await sql.run('DELETE FROM erased WHERE email_hash = ?', [hash])).changes;
-			}
-			return lifted > 0;
-		},
-	} satisfies Partial<Operations>;
 }
 
 export async function erase(

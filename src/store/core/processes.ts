@@ -3,7 +3,6 @@ import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import { codeOf } from '../../api/errors.js';
-import type { Operations } from '../operations.js';
 import { column, insertInto, parseStored, type Sql } from './sql.js';
 import { openLanes } from './submissions.js';
 
@@ -182,12 +181,6 @@ interface Proven {
 
 /** A clock ahead by less than this needs no proof. */
 const slack: Micros = 3_600 * microsPerSecond;
-
-export function createProvenTime(sql: Sql) {
-	return {
-		clockAhead: async ({ now }) => now - (await provenTime(sql, now)),
-	} satisfies Partial<Operations>;
-}
 
 /** Returns the clock's time, or the proven time if the clock is more than `most` ahead of it. */
 export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): Promise<Micros> {

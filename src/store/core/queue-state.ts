@@ -23,7 +23,7 @@ import {
 } from './limits.js';
 import { countAll, nextDue } from './messages/messages.js';
 import { heartbeatFreshMicros, isLost } from './processes.js';
-import { column, exists, type Sql } from './sql.js';
+import { column, type Sql } from './sql.js';
 
 const mostDomains = 50;
 const mostLimits = 50;
@@ -88,6 +88,29 @@ export function createQueueState(sql: Sql) {
 				);
 			return changes > 0;
 		},
+		nextTurn: async ({ scope, now, perSecond }) => {
+			const { limits, isWaiting } = await readLimits(sql, perSecond);
+			const onAll = onEverything(limits);
+			if (onAll.length > 0 && ((await nextDue(sql, scope)) ?? now + 1) <= now) {
+				const used = new Used(sql, await readStanding(sql, now), now);
+				const full = onAll.filter(({ key, count }) => used.of(key) >= count);
+				return Math.max(now, ...full.map(({ key }) => used.roomAt(key)));
+			}
+			if (!isWaiting || !(await isAnyAside(sql, scope))) return null;
+			return await sql.number('SELECT min(room_at) FROM limit_rooms');
+		},
+		holdsOfMessage: ({ id, now }) => holdsOfMessage(sql, id, now),
+		limitWaits: async ({ now }) => {
+			const { limits } = await readLimits(sql);
+			if (limits.length === 0) return [];
+			const isDue = ((await nextDue(sql, null)) ?? now + 1) <= now;
+			const lines = await linesOf(sql, { limits, now, due: isDue ? 1 : 0 });
+			return limits.map((limit) => {
+				const { domain: _, ...name } = nameLimit(limit, '');
+				const ends = lines.flatMap((line) => (line.limit === limit ? [line.last_at - now] : []));
+				return { ...name, wait: Math.max(0, ...ends) };
+			});
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -95,14 +118,6 @@ const columns = 'kind, reason, since, retry_at, faults';
 
 async function findPauses(sql: Sql): Promise<QueuePause[]> {
 	return await sql.all<QueuePause>(`SELECT ${columns} FROM queue_pauses ORDER BY kind <> 'manual', kind`);
-}
-
-export async function isHeld(sql: Sql): Promise<boolean> {
-	return await exists(sql, "SELECT 1 FROM queue_pauses WHERE kind = 'manual'");
-}
-
-export function forgetFault(sql: Sql): void {
-	sql.write("DELETE FROM queue_pauses WHERE kind <> 'manual'");
 }
 
 async function waiting(
@@ -185,34 +200,6 @@ async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<Q
 	return [...workers.values()].filter(
 		({ role, messages }) => messages > 0 || role === 'serve' || role === 'worker' || role === 'send',
 	);
-}
-
-export function createLimitHolders(sql: Sql) {
-	return {
-		nextTurn: async ({ scope, now, perSecond }) => {
-			const { limits, isWaiting } = await readLimits(sql, perSecond);
-			const onAll = onEverything(limits);
-			if (onAll.length > 0 && ((await nextDue(sql, scope)) ?? now + 1) <= now) {
-				const used = new Used(sql, await readStanding(sql, now), now);
-				const full = onAll.filter(({ key, count }) => used.of(key) >= count);
-				return Math.max(now, ...full.map(({ key }) => used.roomAt(key)));
-			}
-			if (!isWaiting || !(await isAnyAside(sql, scope))) return null;
-			return await sql.number('SELECT min(room_at) FROM limit_rooms');
-		},
-		holdsOfMessage: ({ id, now }) => holdsOfMessage(sql, id, now),
-		limitWaits: async ({ now }) => {
-			const { limits } = await readLimits(sql);
-			if (limits.length === 0) return [];
-			const isDue = ((await nextDue(sql, null)) ?? now + 1) <= now;
-			const lines = await linesOf(sql, { limits, now, due: isDue ? 1 : 0 });
-			return limits.map((limit) => {
-				const { domain: _, ...name } = nameLimit(limit, '');
-				const ends = lines.flatMap((line) => (line.limit === limit ? [line.last_at - now] : []));
-				return { ...name, wait: Math.max(0, ...ends) };
-			});
-		},
-	} satisfies Partial<Operations>;
 }
 
 interface Line {

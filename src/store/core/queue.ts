@@ -11,9 +11,8 @@ import { enterWindow, type WindowRow, windowColumns } from './campaigns/rows.js'
 import { type Candidate, Limiter, readLimits, readStanding } from './limits.js';
 import { cancelMessage } from './messages/actions.js';
 import { provenTime } from './processes.js';
-import { isHeld } from './queue-state.js';
 import { fenceColumns, fencesAsJson, settle } from './settle.js';
-import { column, each, parseTexts, parseUsed, readEnvelope, type Sql, type SqlValue } from './sql.js';
+import { column, each, exists, parseTexts, parseUsed, readEnvelope, type Sql, type SqlValue } from './sql.js';
 import { lanes, stoppedCopies } from './submissions.js';
 import { openSuppressions, type ReasonsAgainst, unwantedBecause } from './suppressions.js';
 
@@ -31,7 +30,7 @@ export function createQueue(sql: Sql) {
 		const [{ limits, isWaiting }, standing, isPaused, open] = await sql.together([
 			() => readLimits(sql, perSecond),
 			async () => (wasLimited ? await readStanding(sql, now) : null),
-			() => isHeld(sql),
+			() => exists(sql, "SELECT 1 FROM queue_pauses WHERE kind = 'manual'"),
 			() => lanesOf(sql, scope, now),
 		]);
 		isLimited = limits.length > 0 || isWaiting;

@@ -14,12 +14,7 @@ import { moveCounters } from './figures/tally.js';
 import { type Change, each, exists, type Insertion, type Sql } from './sql.js';
 import { allLists, isAbout, type MailTo } from './suppressions.js';
 
-interface WantedSuppression extends MailTo {
-	reason: SuppressionReason;
-	source: SuppressionSource;
-	created_at: Micros;
-	expires_at: Micros | null;
-}
+type WantedSuppression = MailTo & Omit<StoredSuppression, 'email_key' | 'list_id'>;
 
 export type Stop = Omit<WantedSuppression, 'created_at' | 'expires_at'> & { now: Micros };
 
@@ -278,13 +273,4 @@ export async function reportedSoftBounce(
 		return;
 	await stopMail(sql, { address: to_key, list_id: null, reason: 'SOFTBOUNCED', source: 'BOUNCE', now: at });
 	sql.write('UPDATE bounce_reports SET ends_run = 1 WHERE sha256 = ?', [sha256]);
-}
-
-export function endSoftBounces(sql: Sql, address: EmailKey): void {
-	sql.write(
-		`UPDATE subscribers
-		SET soft_bounces = 0, soft_bounced_since = NULL
-		WHERE email_key = ? AND soft_bounces > 0`,
-		[address],
-	);
 }

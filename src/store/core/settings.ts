@@ -1,9 +1,7 @@
 import { limitSettings } from '../../engine/rules/settings.js';
 import type { Operations } from '../operations.js';
 import { sumDays, timeZone } from './figures/tally.js';
-import { lookAtAll } from './limits.js';
 import { countByState } from './messages/messages.js';
-import { forgetFault } from './queue-state.js';
 import { insertInto, type Sql } from './sql.js';
 
 const secret = 'smtp_password';
@@ -31,9 +29,11 @@ export function createSettings(sql: Sql) {
 						'ON CONFLICT (name) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at',
 					);
 			}
-			if ('smtp_url' in values || 'smtp_password' in values) forgetFault(sql);
+			if ('smtp_url' in values || 'smtp_password' in values)
+				sql.write("DELETE FROM queue_pauses WHERE kind <> 'manual'");
 			if ((await timeZone(sql)) !== zone) await sumDays(sql);
-			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name))) lookAtAll(sql);
+			if (Object.keys(values).some((name) => Object.hasOwn(limitSettings, name)))
+				sql.write('UPDATE limit_rooms SET room_at = 0');
 		},
 		takesWrites: async () => (await sql.number(sql.dialect.isReadOnly)) === 0,
 		status: async () => ({

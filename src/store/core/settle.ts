@@ -8,7 +8,7 @@ import type { Settlement } from '../queue.js';
 import { forgetCompositions, writeAttempts } from './attempts.js';
 import { type Counting, noVisit, openCounting } from './events.js';
 import type { BouncedMessage, Tally } from './figures/tally.js';
-import { endSoftBounces, readRecipients } from './recipients.js';
+import { readRecipients } from './recipients.js';
 import { type Change, flag, type Sql } from './sql.js';
 
 interface LeasedRow {
@@ -135,7 +135,10 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	sql.alone();
 	const firsts = counted.map(({ settlement: { at }, row, effect: { event, reply } }) => {
 		const type = event === 'HARDBOUNCED' ? 'HARDBOUNCED' : 'SOFTBOUNCED';
-		return counting.count(row, { ...noVisit, type, at, ...saidOf(reply) });
+		const code = reply?.enhanced ?? reply?.code ?? null;
+		const smtp_code = code === null ? null : String(code);
+		const diagnostic = reply === null ? null : replyLine(reply);
+		return counting.count(row, { ...noVisit, type, at, smtp_code, diagnostic });
 	});
 	const addresses = counted.map(({ row }) => row.to_key);
 	const [recipients] = await sql.together([
@@ -167,7 +170,9 @@ function countSent(
 		sql,
 		counted.map(({ id, number, at, reply }) => ({ id, number, kind: 'sent', at, reply })),
 	);
-	if (softBouncing) for (const { address } of counted) endSoftBounces(sql, address);
+	const ended =
+		'UPDATE subscribers SET soft_bounces = 0, soft_bounced_since = NULL WHERE email_key = ? AND soft_bounces > 0';
+	if (softBouncing) for (const { address } of counted) sql.write(ended, [address]);
 	for (const { id, at, campaign } of counted) {
 		tally.add({ at, campaign, type: 'SENT', audience: 'all' });
 		const before = bounced.get(id);
@@ -225,12 +230,6 @@ async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentR
 		const [, , id, number, campaign, address] = row;
 		return { id, number, campaign, address, at, reply };
 	});
-}
-
-function saidOf(reply: Reply | null): { smtp_code: string | null; diagnostic: string | null } {
-	if (reply === null) return { smtp_code: null, diagnostic: null };
-	const code = reply.enhanced ?? reply.code;
-	return { smtp_code: code === null ? null : String(code), diagnostic: replyLine(reply) };
 }
 
 export const fenceColumns = { message: 'TEXT', at_fence: 'BIGINT' } as const;

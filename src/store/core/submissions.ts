@@ -15,7 +15,7 @@ import type { Submission } from '../campaigns.js';
 import type { Operations } from '../operations.js';
 import type { Seen } from '../store.js';
 import { attachmentErrors, nameAttachments } from './attachments.js';
-import { keepLeftOut } from './campaigns/rows.js';
+import { intoLeftOut } from './campaigns/rows.js';
 import { addTo, createTally } from './figures/tally.js';
 import { findKey, rememberKey } from './idempotency.js';
 import { findList, type ListRow } from './lists.js';
@@ -56,7 +56,9 @@ export function createSubmissions(sql: Sql) {
 			if (Object.keys(errors).length > 0) return { kind: 'refused', errors };
 			const campaign = submission.campaign ?? (type === 'BULK' ? id : null);
 			const submission_seq = await writeSubmission(sql, { ...submission, envelope, campaign }, null);
-			const unwanted = people.flatMap((person) => person.unwanted ?? []);
+			const unwanted = people.flatMap(({ placed: { to, to_key, list_id }, unwanted }) =>
+				unwanted === null ? [] : [[null, submission_seq, campaign, list_id, to, to_key, ...unwanted]],
+			);
 			const wanted = people.flatMap(({ id: uuid, placed, person, unwanted }): NewMessage[] => {
 				if (unwanted !== null) return [];
 				const { name = '', meta = {}, email_reason = list?.email_reason ?? '' } = person ?? {};
@@ -75,7 +77,7 @@ export function createSubmissions(sql: Sql) {
 			sql.writeAll(intoMessages, wanted.map(messageValues));
 			tally.write();
 			countMessages(sql, wanted.length);
-			if (campaign !== null) keepLeftOut(sql, { submission_seq, campaign }, unwanted);
+			if (campaign !== null) sql.writeAll(intoLeftOut, unwanted);
 			if (key !== null) rememberKey(sql, key, { submission: id, campaign, answer, now });
 			return { kind: 'accepted', answer, submission: id, campaign };
 		},
@@ -207,9 +209,9 @@ async function findRecipients(sql: Sql, { type, recipients, list_id, now }: Subm
 		const { is_active = null, disable_reason = null } = person ?? {};
 		const placed = { to, to_key, list_id: person?.list_id ?? list_id };
 		const reasons = await reasonsAgainst({ address: to_key, list_id: placed.list_id });
-		const isUnwanted = !isWanted(type, { reasons, is_active });
-		const unwanted = isUnwanted ? { ...placed, reason: stopping(type, reasons), disable_reason } : null;
-		return { id, placed, person, unwanted };
+		const reason = stopping(type, reasons);
+		const why = reason === null ? ['inactive', disable_reason] : ['suppressed', reason];
+		return { id, placed, person, unwanted: isWanted(type, { reasons, is_active }) ? null : why };
 	});
 }
 

@@ -139,11 +139,6 @@ async function findSubscriber(sql: Sql, list_id: number, id: number): Promise<Su
 	return row ?? null;
 }
 
-export async function takeSubscriberIds(sql: Sql, count: number): Promise<number> {
-	const last = await sql.number(sql.dialect.newSubscriberIds, [count]);
-	return last - count + 1;
-}
-
 interface NewSubscriber {
 	list_id: number;
 	email: string;

@@ -66,11 +66,6 @@ function storedReasons(
 	);
 }
 
-/** If false, an import need not look up addresses. Counts expired suppressions that are not deleted yet. */
-export async function hasSuppressions(sql: Sql): Promise<boolean> {
-	return await exists(sql, 'SELECT 1 FROM suppressions');
-}
-
 export function suppressedAmong(sql: Sql, addresses: readonly EmailKey[]): Promise<EmailKey[]> {
 	return column<EmailKey>(
 		sql,

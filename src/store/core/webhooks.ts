@@ -77,6 +77,47 @@ export function createWebhooks(sql: Sql) {
 			insertKey(sql, { purpose: 'webhooks', ...fresh, now });
 			return await findKeys(sql, 'webhooks', now);
 		},
+		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {
+			const order = `d.id ${ordering === '-date_created' ? 'DESC' : ''}`;
+			const paged = { columns: deliveryColumns, from, joins, ...where(conditions), order };
+			return await selectPage(sql, paged, { page, page_size }, toDelivery);
+		},
+		getDelivery: async ({ webhook_id, id }) => {
+			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(
+				`SELECT ${deliveryColumns}, d.payload, d.answer FROM ${from} ${joins} WHERE d.uuid = ? AND d.webhook_id = ?`,
+				[id, webhook_id],
+			);
+			if (row === undefined) return null;
+			const { payload, answer, ...delivery } = row;
+			return { ...toDelivery(delivery), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
+		},
+		/** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final delivery starts anew. */
+		replayDeliveries: async (command) => {
+			const { webhook_id, deliveries, now } = command;
+			const ids: number[] = deliveries === null ? await slice(sql, command) : [];
+			const found = await findNamed(sql, webhook_id, deliveries ?? []);
+			for (const delivery of deliveries ?? []) {
+				const { id, state } = found.get(delivery) ?? { id: 0, state: 'unknown' };
+				if (state === 'unknown' || state === 'sending') return { kind: 'refused', delivery, why: state };
+				ids.push(id);
+			}
+			sql.write(
+				`UPDATE webhook_deliveries AS d
+				SET state = 'pending',
+					due_at = ${sql.dialect.least}(coalesce(due_at, ?), ?),
+					attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
+					finished_at = NULL
+				FROM webhooks w
+				WHERE w.id = d.webhook_id AND ${sql.dialect.oneOf('d.id')}`,
+				[now, now, JSON.stringify(ids)],
+			);
+			const isLast = deliveries !== null || ids.length < command.limit;
+			// Restart the webhook after the last slice: until then nothing is sent, and the rest show `stopped`. A replay
+			// of failed deliveries also restarts a webhook whose log was deleted.
+			if (isLast && (ids.length > 0 || command.after > 0 || command.failed))
+				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [webhook_id]);
+			return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
+		},
 	} satisfies Partial<Operations>;
 }
 
@@ -153,52 +194,6 @@ const deliveryColumns = `d.id AS seq, d.uuid AS id, d.webhook_id, d.type, m.uuid
 
 type DeliveryRow = Omit<Dated<WebhookDelivery>, 'due_at' | 'date_attempted' | 'date_finished'> &
 	Record<'due_at' | 'date_attempted' | 'date_finished', Micros | null> & { seq: number };
-
-export function createDeliveries(sql: Sql) {
-	return {
-		pageDeliveries: async ({ page, page_size, ordering, ...conditions }) => {
-			const order = `d.id ${ordering === '-date_created' ? 'DESC' : ''}`;
-			const paged = { columns: deliveryColumns, from, joins, ...where(conditions), order };
-			return await selectPage(sql, paged, { page, page_size }, toDelivery);
-		},
-		getDelivery: async ({ webhook_id, id }) => {
-			const row = await sql.get<DeliveryRow & { payload: string; answer: string | null }>(
-				`SELECT ${deliveryColumns}, d.payload, d.answer FROM ${from} ${joins} WHERE d.uuid = ? AND d.webhook_id = ?`,
-				[id, webhook_id],
-			);
-			if (row === undefined) return null;
-			const { payload, answer, ...delivery } = row;
-			return { ...toDelivery(delivery), payload, answer, delivery_attempts: await attemptsOf(sql, row.seq) };
-		},
-		/** A waiting delivery keeps its attempts and becomes due sooner. A stopped or final delivery starts anew. */
-		replayDeliveries: async (command) => {
-			const { webhook_id, deliveries, now } = command;
-			const ids: number[] = deliveries === null ? await slice(sql, command) : [];
-			const found = await findNamed(sql, webhook_id, deliveries ?? []);
-			for (const delivery of deliveries ?? []) {
-				const { id, state } = found.get(delivery) ?? { id: 0, state: 'unknown' };
-				if (state === 'unknown' || state === 'sending') return { kind: 'refused', delivery, why: state };
-				ids.push(id);
-			}
-			sql.write(
-				`UPDATE webhook_deliveries AS d
-				SET state = 'pending',
-					due_at = ${sql.dialect.least}(coalesce(due_at, ?), ?),
-					attempts_before = CASE WHEN ${seenState} = 'pending' THEN attempts_before ELSE attempts END,
-					finished_at = NULL
-				FROM webhooks w
-				WHERE w.id = d.webhook_id AND ${sql.dialect.oneOf('d.id')}`,
-				[now, now, JSON.stringify(ids)],
-			);
-			const isLast = deliveries !== null || ids.length < command.limit;
-			// Restart the webhook after the last slice: until then nothing is sent, and the rest show `stopped`. A replay
-			// of failed deliveries also restarts a webhook whose log was deleted.
-			if (isLast && (ids.length > 0 || command.after > 0 || command.failed))
-				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [webhook_id]);
-			return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
-		},
-	} satisfies Partial<Operations>;
-}
 
 function where({ webhook_id, state, since }: DeliveryConditions): Conditions {
 	return conditionsOf([

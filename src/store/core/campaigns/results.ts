@@ -313,19 +313,15 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 /** Encodes a position among the messages of all calls as one number: the call, and how many of its messages came before. */
 const width = maxRecipients + 1;
 
-type SlicedRow = Pick<CampaignResult, 'to' | 'state' | 'text' | 'attempts'> & {
-	seq: number;
-	number: number;
-	id: Uuid;
-};
-
 async function slice(
 	sql: Sql,
 	{ id, after, limit, ...seen }: { id: Uuid; after: number; limit: number } & Seen,
-): Promise<{ rows: SlicedRow[]; next: number | null }> {
+) {
 	const own = seenRows('s.owner', seen);
 	const from = { seq: Math.floor(after / width), before: after % width };
-	const rows = await sql.all<SlicedRow>(
+	const rows = await sql.all<
+		Pick<CampaignResult, 'to' | 'state' | 'text' | 'attempts'> & { seq: number; number: number; id: Uuid }
+	>(
 		`SELECT s.seq, m.id AS number, m.to_email AS "to", m.uuid AS id, m.state, m.last_reply AS text, m.attempts
 		FROM submissions s
 		CROSS JOIN messages m

@@ -4,7 +4,6 @@ import type { AcceptCounts, AnyCampaignSpec, CampaignPlan, CampaignStatus } from
 import { formatDateTime, type Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { closing, opening, parseWindow } from '../../../api/schema/sending-times.js';
-import type { SuppressionReason } from '../../../api/suppressions.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { Seen } from '../../store.js';
 import { type Conditions, conditionsOf, type Insertion, parseStored, type Sql, timeOf } from '../sql.js';
@@ -83,13 +82,7 @@ export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow
 }
 
 /** When messages of a campaign may be sent. Nothing is leased before `opens_at`, so a lease reads one row. */
-export interface WindowRow {
-	seq: number;
-	starts_at: Micros | null;
-	opens_at: Micros | null;
-	send_window: string | null;
-	time_zone: string | null;
-}
+export type WindowRow = Pick<CampaignRow, 'seq' | 'starts_at' | 'opens_at' | 'send_window' | 'time_zone'>;
 
 export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
 
@@ -215,23 +208,3 @@ export const intoLeftOut: Insertion = {
 	},
 	conflict: '',
 };
-
-export interface UnwantedRecipient {
-	to: string;
-	to_key: string;
-	list_id: number | null;
-	reason: SuppressionReason | null;
-	disable_reason: string | null;
-}
-
-export function keepLeftOut(
-	sql: Sql,
-	{ submission_seq, campaign }: { submission_seq: number; campaign: Uuid },
-	people: readonly UnwantedRecipient[],
-): void {
-	const rows = people.map(({ to, to_key, list_id, reason, disable_reason }) => [
-		...[null, submission_seq, campaign, list_id, to, to_key],
-		...(reason === null ? ['inactive', disable_reason] : ['suppressed', reason]),
-	]);
-	sql.writeAll(intoLeftOut, rows);
-}

@@ -17,10 +17,37 @@ const shownDomains = 20;
 const shownCodes = 50;
 const shownLists = 10;
 
-export function createReportDetails(sql: Sql) {
+export function createReports(sql: Sql) {
 	return {
-		linkFigures: async ({ campaign }) =>
-			(await isCampaign(sql, campaign)) ? await linkFigures(sql, campaign) : null,
+		linkFigures: async ({ campaign }) => {
+			if (!(await isCampaign(sql, campaign))) return null;
+			return {
+				contents: await sql.all<LinkFigures['contents'][number]>(
+					`SELECT s.content_sha256 AS sha256, min(s.id) AS submission
+					FROM submissions s
+					LEFT JOIN (
+						SELECT content_sha256, sum(clicks) AS clicks
+						FROM link_figures
+						WHERE campaign = ? AND audience = 'all'
+						GROUP BY content_sha256
+					) f ON f.content_sha256 = s.content_sha256
+					WHERE s.campaign = ?
+					GROUP BY s.content_sha256
+					ORDER BY max(coalesce(f.clicks, 0)) DESC, min(s.seq)
+					LIMIT ?`,
+					[campaign, campaign, maxContents],
+				),
+				figures: await sql.all<LinkFigures['figures'][number]>(
+					`SELECT content_sha256 AS sha256, link, audience, sum(clicks) AS clicks, sum(messages) AS messages
+					FROM link_figures
+					WHERE campaign = ?
+					GROUP BY content_sha256, link, audience
+					ORDER BY clicks DESC, sha256, link, audience
+					LIMIT ?`,
+					[campaign, maxLinks],
+				),
+			};
+		},
 		reportDetails: async ({ lists: hasLists, ...range }) => {
 			const zone = await timeZone(sql);
 			const scope = range.campaign ?? total;
@@ -41,6 +68,29 @@ export function createReportDetails(sql: Sql) {
 				codes: (await bouncesBy(sql, 'code', scope, bounds)).slice(0, shownCodes),
 				lists: hasLists ? await listsOf(sql, spans) : null,
 			};
+		},
+		campaignLife: async ({ campaign }) => {
+			if (!(await isCampaign(sql, campaign))) return null;
+			const row = await sql.get<{ from: Day | null; to: Day | null }>(
+				`SELECT min(day) AS "from", max(day) AS "to"
+				FROM (
+					SELECT day
+					FROM daily_figures
+					WHERE scope = ? AND type <> 'COMPLAINED'
+					GROUP BY day, type, audience
+					HAVING sum(count) > 0
+				) d`,
+				[campaign],
+			);
+			const { from = null, to = null } = row ?? {};
+			return { days: from === null || to === null ? null : { from, to } };
+		},
+		reportFigures: async (query) => {
+			const zone = await timeZone(sql);
+			const daily =
+				query.tag === null ? await reportOfDays(sql, query) : await reportOfTag(sql, query, query.tag, zone);
+			const sent = daily.reduce((sum, { type, count }) => (type === 'SENT' ? sum + count : sum), 0);
+			return { daily, attempted: sent + (await countBounced(sql, query, zone)).neverSent };
 		},
 	} satisfies Partial<Operations>;
 }
@@ -216,64 +266,7 @@ async function departures(
 	return rows.map((change) => ({ ...change, kind: kinds[change.kind] ?? 'left' }));
 }
 
-async function linkFigures(sql: Sql, campaign: string): Promise<LinkFigures> {
-	return {
-		contents: await sql.all<LinkFigures['contents'][number]>(
-			`SELECT s.content_sha256 AS sha256, min(s.id) AS submission
-			FROM submissions s
-			LEFT JOIN (
-				SELECT content_sha256, sum(clicks) AS clicks
-				FROM link_figures
-				WHERE campaign = ? AND audience = 'all'
-				GROUP BY content_sha256
-			) f ON f.content_sha256 = s.content_sha256
-			WHERE s.campaign = ?
-			GROUP BY s.content_sha256
-			ORDER BY max(coalesce(f.clicks, 0)) DESC, min(s.seq)
-			LIMIT ?`,
-			[campaign, campaign, maxContents],
-		),
-		figures: await sql.all<LinkFigures['figures'][number]>(
-			`SELECT content_sha256 AS sha256, link, audience, sum(clicks) AS clicks, sum(messages) AS messages
-			FROM link_figures
-			WHERE campaign = ?
-			GROUP BY content_sha256, link, audience
-			ORDER BY clicks DESC, sha256, link, audience
-			LIMIT ?`,
-			[campaign, maxLinks],
-		),
-	};
-}
-
 type Query = Command<'reportFigures'>;
-
-export function createFigures(sql: Sql) {
-	return {
-		campaignLife: async ({ campaign }) => {
-			if (!(await isCampaign(sql, campaign))) return null;
-			const row = await sql.get<{ from: Day | null; to: Day | null }>(
-				`SELECT min(day) AS "from", max(day) AS "to"
-				FROM (
-					SELECT day
-					FROM daily_figures
-					WHERE scope = ? AND type <> 'COMPLAINED'
-					GROUP BY day, type, audience
-					HAVING sum(count) > 0
-				) d`,
-				[campaign],
-			);
-			const { from = null, to = null } = row ?? {};
-			return { days: from === null || to === null ? null : { from, to } };
-		},
-		reportFigures: async (query) => {
-			const zone = await timeZone(sql);
-			const daily =
-				query.tag === null ? await reportOfDays(sql, query) : await reportOfTag(sql, query, query.tag, zone);
-			const sent = daily.reduce((sum, { type, count }) => (type === 'SENT' ? sum + count : sum), 0);
-			return { daily, attempted: sent + (await countBounced(sql, query, zone)).neverSent };
-		},
-	} satisfies Partial<Operations>;
-}
 
 export async function figuresOf(sql: Sql, campaign: Uuid): Promise<CampaignFigures> {
 	const rows = await sql.all<{ type: EventType; audience: Audience; count: number }>(

@@ -11,7 +11,6 @@ import type { ImportAck, RowIntent } from '../../store.js';
 import { moveCounters } from '../figures/tally.js';
 import { hasList } from '../lists.js';
 import { column, each, insertInto, insertNumbered, parseRecord, parseStored, type Sql } from '../sql.js';
-import { takeSubscriberIds } from '../subscribers.js';
 import {
 	BatchRows,
 	chunksByRank,
@@ -188,7 +187,7 @@ interface ImportPart {
 async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
-	const firstId = await takeSubscriberIds(sql, count);
+	const firstId = (await sql.number(sql.dialect.newSubscriberIds, [count])) - count + 1;
 	const rankAt = (number: number) => {
 		const { part, index } = find(number);
 		return part.rows.rank(index);
@@ -267,11 +266,7 @@ function noCounts(): ImportCounts {
 	return { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 }
 
-interface Row {
-	seq: number;
-	position: number;
-	counts: string;
-}
+type Row = Pick<SessionRow, 'seq' | 'position' | 'counts'>;
 
 interface Counted {
 	counts: ImportCounts;

@@ -26,12 +26,11 @@ import {
 import { knownVariables } from '../fields.js';
 import { counterMove } from '../figures/tally.js';
 import { liftSuppressions, stopMail } from '../recipients.js';
-import { each, flag, parseRecord, type Sql, type SubscriberRow, subscriberColumns } from '../sql.js';
+import { each, exists, flag, parseRecord, type Sql, type SubscriberRow, subscriberColumns } from '../sql.js';
 import { insertSubscribers } from '../subscribers.js';
 import {
 	findLasting,
 	findSuppressions,
-	hasSuppressions,
 	openErased,
 	suppressedAmong,
 	unsubscribeScope,
@@ -64,7 +63,7 @@ export async function openImportRun(
 ): Promise<ImportRun> {
 	const [known, isAnySuppressed, scope, isErased] = await sql.together([
 		() => knownVariables(sql),
-		() => hasSuppressions(sql),
+		() => exists(sql, 'SELECT 1 FROM suppressions'),
 		() => unsubscribeScope(sql),
 		() => openErased(sql),
 	]);

@@ -241,21 +241,13 @@ function withSent(
 	return sumsOf(sent > 0 ? [...counted, { state: 'sent', count: sent }] : counted);
 }
 
-interface RenderingRow {
-	id: number;
-	submission: string;
-	content_sha256: string;
-	courier: string | null;
-	fence: number;
-	variables: string;
-	used: string;
-	context: string;
-	tracking: Tracking;
-}
-
 export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType<Operations['getMessage']> {
 	const own = seenRows('s.owner', seen);
-	const row = await sql.get<MessageRow & RenderingRow>(
+	const row = await sql.get<
+		MessageRow &
+			Record<'submission' | 'content_sha256' | 'variables' | 'used' | 'context', string> &
+			Record<'id' | 'fence', number> & { courier: string | null; tracking: Tracking }
+	>(
 		`SELECT ${messageColumns}, g.courier, m.id, s.id AS submission, s.content_sha256, m.fence, m.variables, s.variables AS used, s.context, s.tracking
 		FROM ${joinedMessages}
 		JOIN contents c ON c.sha256 = s.content_sha256
@@ -282,16 +274,10 @@ export async function getMessage(sql: Sql, uuid: string, seen: Seen): ReturnType
 
 async function eventsOf(
 	sql: Sql,
-	{ id, state, created_at, sent_at }: MessageRow & RenderingRow,
+	{ id, state, created_at, sent_at }: MessageRow & { id: number },
 ): Promise<MessageEvent[]> {
 	const once = (type: EventType, first_at: Micros) => ({ type, first_at, count: 1, url: null, machine: 0 });
-	const firsts = await sql.all<{
-		type: EventType;
-		first_at: Micros;
-		count: number;
-		url: string | null;
-		machine: number;
-	}>(
+	const firsts = await sql.all<Omit<ReturnType<typeof once>, 'url'> & { url: string | null }>(
 		`SELECT f.type, f.first_at, f.count, f.machine, (
 			-- events_of_message
 			SELECT e.url FROM events e
@@ -487,14 +473,11 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 	};
 }
 
-interface Lead {
-	from: string;
-	where?: string;
-	byCall?: true;
-}
-
 /** Starts with the filter that selects the fewest rows: address, campaign, state or tag. */
-function leadOf({ dialect }: Sql, { to_key, campaign_unique_id: campaign, tag, status }: Filter): Lead {
+function leadOf(
+	{ dialect }: Sql,
+	{ to_key, campaign_unique_id: campaign, tag, status }: Filter,
+): { from: string; where?: string; byCall?: true } {
 	const byCall = { from: 'submissions s CROSS JOIN messages m', byCall: true } as const;
 	if (to_key !== undefined) return { from: 'messages m' };
 	if (campaign !== undefined) return byCall;
