@@ -11,8 +11,8 @@ import { missingVariables } from '../../../engine/rules/subscribers.js';
 import type { CampaignAck, ListedPeople, PeopleAck, RequestedRow } from '../../campaigns.js';
 import type { Seen } from '../../store.js';
 import { column, each, exists, insertInto, parseStored, type Sql } from '../sql.js';
-import { checkParts, countMessages, findPerson, insertSubmission } from '../submissions.js';
-import { openSuppressions, type ReasonsAgainst } from '../suppressions.js';
+import { checkParts, countMessages, findPerson, insertSubmission, type KnownPerson } from '../submissions.js';
+import { openSuppressions } from '../suppressions.js';
 import {
 	addToCounts,
 	type Candidate,
@@ -94,29 +94,33 @@ function stagedRows({ first, rows }: Batch, outcomes: readonly (readonly RowOutc
 	});
 }
 
-interface Group {
-	staging: Staging;
-	recipients: readonly { to: string; to_key: string; context?: Candidate['given'] }[];
+type Recipient = { to: string; to_key: string; context?: Candidate['given'] };
+
+function findPeople(sql: Sql, list_id: number | null, recipients: readonly Recipient[]) {
+	return each(sql, recipients, ({ to_key }) => findPerson(sql, to_key, list_id));
 }
 
-async function stageGroups(sql: Sql, groups: readonly Group[]): Promise<RowOutcome[][]> {
-	const staged = await each(sql, groups, ({ staging, recipients }) =>
-		each(sql, recipients, async ({ to, to_key, context = {} }) => {
-			const { campaign, submission, email_reason } = staging;
-			const known = await findPerson(sql, to_key, submission.list_id);
-			const { name = campaign.courier === 'api' ? null : '', meta = {} } = known ?? {};
-			const person = { email: to, name, email_reason: known?.email_reason ?? email_reason, meta };
-			const { list_id = submission.list_id, subscriber_id = null, is_active = null } = known ?? {};
-			return { staging, candidate: { person, to_key, list_id, subscriber_id, is_active, given: context } };
-		}),
-	);
-	return await stageMessages(sql, staged);
+function candidatesOf(
+	staging: Staging,
+	recipients: readonly Recipient[],
+	people: readonly (KnownPerson | null)[] = [],
+) {
+	return recipients.map(({ to, to_key, context: given = {} }, at) => {
+		const { campaign, submission, email_reason } = staging;
+		const known = people[at] ?? null;
+		const { name = campaign.courier === 'api' ? null : '', meta = {} } = known ?? {};
+		const person = { email: to, name, email_reason: known?.email_reason ?? email_reason, meta };
+		const { list_id = submission.list_id, subscriber_id = null, is_active = null } = known ?? {};
+		return { staging, candidate: { person, to_key, list_id, subscriber_id, is_active, given } };
+	});
 }
 
 async function stageRecipients(sql: Sql, campaign: CampaignRow, batch: Batch): Promise<StagedRow[]> {
 	const staging = await readStaging(sql, campaign, batch.now);
-	const groups = batch.rows.map((row) => ({ staging, recipients: row.kind === 'recipient' ? [row] : [] }));
-	return stagedRows(batch, await stageGroups(sql, groups));
+	const groups = batch.rows.map((row) => (row.kind === 'recipient' ? [row] : []));
+	const people = await each(sql, groups, (group) => findPeople(sql, staging.submission.list_id, group));
+	const candidates = groups.map((group, at) => candidatesOf(staging, group, people[at]));
+	return stagedRows(batch, await stageMessages(sql, candidates));
 }
 
 type Request = Extract<RequestedRow, { kind: 'request' }>;
@@ -124,16 +128,19 @@ type Request = Extract<RequestedRow, { kind: 'request' }>;
 async function stageRequests(sql: Sql, campaign: CampaignRow, batch: Batch): Promise<StagedRow[]> {
 	const requests = batch.rows.flatMap((row) => (row.kind === 'request' ? [row] : []));
 	const distinct = [...new Map(requests.map((row) => [row.submission.id, row])).values()];
-	const reasonsAgainst = await openSuppressions(sql, batch.now);
-	const prepared = await each(sql, distinct, (request) =>
-		prepare(sql, { campaign, request, reasonsAgainst, seen: batch }),
-	);
+	const [reasonsAgainst, prepared, people] = await sql.together([
+		() => openSuppressions(sql, batch.now),
+		() => each(sql, distinct, (request) => prepare(sql, campaign, request, batch)),
+		() =>
+			each(sql, requests, ({ submission, recipients }) => findPeople(sql, submission.list_id, recipients)),
+	]);
 	const of = new Map(distinct.map(({ submission: { id } }, at) => [id, prepared[at]]));
-	const groups = requests.flatMap(({ submission: { id }, recipients }): Group[] => {
-		const staging = of.get(id);
-		return staging === undefined || 'kind' in staging ? [] : [{ staging, recipients }];
+	const candidates = requests.flatMap(({ submission: { id }, recipients }, at) => {
+		const made = of.get(id);
+		if (made === undefined || 'kind' in made) return [];
+		return [candidatesOf({ ...made, reasonsAgainst }, recipients, people[at])];
 	});
-	const staged = (await stageGroups(sql, groups)).values();
+	const staged = (await stageMessages(sql, candidates)).values();
 	const outcomes = batch.rows.map((row): RowOutcome[] => {
 		const made = row.kind === 'request' ? of.get(row.submission.id) : undefined;
 		if (made === undefined) return [];
@@ -145,10 +152,10 @@ async function stageRequests(sql: Sql, campaign: CampaignRow, batch: Batch): Pro
 /** Refuses a request, or stores its submission if it is new. */
 async function prepare(
 	sql: Sql,
-	given: { campaign: CampaignRow; request: Request; reasonsAgainst: ReasonsAgainst; seen: Seen },
-): Promise<Staging | RowOutcome> {
-	const { campaign, request, reasonsAgainst, seen } = given;
-	const { submission, alike: scope } = request;
+	campaign: CampaignRow,
+	{ submission, alike: scope }: Request,
+	seen: Seen,
+): Promise<Omit<Staging, 'reasonsAgainst'> | RowOutcome> {
 	const { id, list_id, type, context, variables, now } = submission;
 	const isCalls = campaign.courier === 'api';
 	const is_strict = campaign.strict_vars === 1;
@@ -166,7 +173,7 @@ async function prepare(
 	if (missing.length > 0) return { kind: 'rejected', code: 'missing_variable', error: noValueText(missing) };
 	const seq = known ?? (await insertSubmission(sql, { ...submission, campaign: campaign.id }, campaign));
 	return {
-		...{ campaign, scope, submission: { seq, list_id }, type, context, is_strict, reasonsAgainst, now },
+		...{ campaign, scope, submission: { seq, list_id }, type, context, is_strict, now },
 		email_reason: list?.email_reason ?? '',
 		used: isCalls ? [] : [...(variables ?? [])],
 	};
