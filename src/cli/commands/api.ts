@@ -1,9 +1,18 @@
-import type { WireRequest } from '../../api/api.js';
-import { headerNames } from '../../http/wire.js';
-import { type ContentSource, command } from '../frame/command.js';
+import type { PageRequest, WireRequest, WireResponse } from '../../api/api.js';
+import { ApiError } from '../../api/errors.js';
+import { isRecord, readJson, tooDeep } from '../../api/json.js';
+import { iterate } from '../../api/pages.js';
+import type { Page } from '../../api/records.js';
+import { canParseUrl } from '../../api/schema/url.js';
+import { codeOf, headerNames, refusedFor, scopesIn } from '../../http/wire.js';
+import { confirmChange } from '../config/profiles.js';
+import { command } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
-import { UsageError } from '../frame/errors.js';
-import { type Base, wirePath } from './api/wire-path.js';
+import { CliError, UsageError } from '../frame/errors.js';
+import { type ExitCode, exits } from '../frame/exit.js';
+import { cleanJsonLines, cleanLines } from '../render/clean.js';
+import { assertAllowed } from '../verbs/allowed.js';
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
@@ -40,49 +49,30 @@ const api = command({
 		'mailctl api PATCH sub/lists/12/ --data \'{"name": "News"}\'',
 		'mailctl api GET /sub/lists/12/subscribers/ --paginate',
 	],
-	run: async (cx, { args, options }) => {
-		assertOutput(cx);
+	run: async (cx, { args, options: { data, param, header, include, paginate } }) => {
+		const { output } = cx.globals;
+		if (output !== undefined && output !== 'json')
+			throw new UsageError(`api prints the answer as it is, so -o ${output} has no effect`);
 		const { target } = await cx.connection();
-		const base: Base = target.kind === 'remote' ? target.baseUrl : null;
-		const request = {
-			method: methodOf(args.method),
-			path: wirePath(args.path, options.param, base),
-			headers: parseHeaders(options.header),
-			signal: cx.signal,
-		};
-		if (options.paginate) {
-			if (args.method.toUpperCase() !== 'GET' || options.data !== undefined || options.include)
+		const method = args.method.toUpperCase();
+		if (!methods.includes(method))
+			throw new UsageError(`"${args.method}" is not a method of the API`, {
+				hint: `methods: ${methods.join(', ')}`,
+			});
+		const path = wirePath(args.path, param, target.kind === 'remote' ? target.baseUrl : null);
+		const request = { method, path, headers: parseHeaders(header), signal: cx.signal };
+		if (paginate) {
+			if (method !== 'GET' || data !== undefined || include)
 				throw new UsageError('--paginate needs GET, and neither --data nor --include');
-			const { printPages } = await import('./api/pages.js');
 			return printPages(cx, request);
 		}
-		const full = { ...request, ...(await bodyOf(options.data, request)) };
-		const { send } = await import('./api/send.js');
-		return send(cx, full, { include: options.include || request.method === 'HEAD' });
+		const isHead = method === 'HEAD';
+		if (data === undefined) return send(cx, request, include || isHead);
+		if (method === 'GET' || isHead) throw new UsageError(`a ${method} request has no body: leave --data out`);
+		const headers = { 'content-type': 'application/json', ...request.headers };
+		return send(cx, { ...request, headers, body: await data.text() }, include);
 	},
 });
-
-function assertOutput(cx: CommandContext): void {
-	const { output } = cx.globals;
-	if (output !== undefined && output !== 'json')
-		throw new UsageError(`api prints the answer as it is, so -o ${output} has no effect`);
-}
-
-function methodOf(text: string): string {
-	const method = text.toUpperCase();
-	if (methods.includes(method)) return method;
-	throw new UsageError(`"${text}" is not a method of the API`, { hint: `methods: ${methods.join(', ')}` });
-}
-
-async function bodyOf(
-	data: ContentSource | undefined,
-	{ method, headers }: { method: string; headers: Readonly<Record<string, string>> },
-): Promise<Partial<WireRequest>> {
-	if (data === undefined) return {};
-	if (method === 'GET' || method === 'HEAD')
-		throw new UsageError(`a ${method} request has no body: leave --data out`);
-	return { body: await data.text(), headers: { 'content-type': 'application/json', ...headers } };
-}
 
 const reserved =
 	'host content-length transfer-encoding connection upgrade expect keep-alive te trailer'.split(' ');
@@ -104,4 +94,220 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 		headers[key] = value.trimEnd();
 	}
 	return headers;
+}
+
+/**
+ * Returns path and query to send, beginning with `/`. A URL must have the base URL's origin and prefix, because the
+ * token must not go elsewhere. Throws `UsageError`. A local database has no base URL (null).
+ */
+function wirePath(text: string, query: readonly string[], base: string | null): string {
+	const path = /^[a-z][a-z0-9+.-]*:/i.test(text) ? pathOfUrl(text, base) : pathOfText(text);
+	const added = query.map(encodePair).join('&');
+	if (added === '') return path;
+	return `${path}${path.includes('?') ? '&' : '?'}${added}`;
+}
+
+function pathOfText(text: string): string {
+	const path = text.startsWith('/') ? text : `/${text}`;
+	const url = canParseUrl(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;
+	const [written = ''] = path.split(/[?#]/, 1);
+	// Once resolved, `//host`, `\` and dots could leave the API's prefix.
+	if (url === null || /^\/\/|\\/.test(written) || leavesItsFolder(written))
+		throw new UsageError(`"${text}" is not a path of the API`, {
+			hint: mailctl('api', 'GET', '/sub/lists/'),
+		});
+	return `${url.pathname}${url.search}`;
+}
+
+function leavesItsFolder(path: string): boolean {
+	return path.split('/').some((part) => /^(\.|%2e){1,2}$/i.test(part));
+}
+
+function pathOfUrl(text: string, base: string | null): string {
+	if (base === null)
+		throw new UsageError('give the path; --base-url takes the URL', {
+			hint: mailctl('api', 'GET', '/sub/lists/'),
+		});
+	const url = canParseUrl(text) ? new URL(text) : null;
+	const root = new URL(base);
+	const prefix = root.pathname.replace(/(?<!\/)\/+$/, '');
+	const isBelow =
+		url !== null &&
+		url.origin === root.origin &&
+		url.username === '' &&
+		url.password === '' &&
+		url.pathname.startsWith(`${prefix}/`);
+	if (isBelow) return pathOfText(`${url.pathname.slice(prefix.length)}${url.search}`);
+	throw new UsageError(`"${text}" is not below ${base}; the token goes nowhere else`, {
+		hint: 'give the path alone, or another --base-url with its own token',
+	});
+}
+
+function encodePair(text: string): string {
+	const at = text.indexOf('=');
+	if (at < 1) throw new UsageError(`--param: "${text}" is not KEY=VALUE`);
+	return `${encodeURIComponent(text.slice(0, at))}=${encodeURIComponent(text.slice(at + 1))}`;
+}
+
+async function printPages(cx: CommandContext, first: WireRequest): Promise<ExitCode> {
+	const [bare = ''] = first.path.split('?', 1);
+	const readPage = async ({ query }: PageRequest): Promise<Page<unknown>> => {
+		cx.signal.throwIfAborted();
+		const request = query === undefined ? first : { ...first, path: `${bare}${query}` };
+		const { exchange } = await cx.connection();
+		const answer = await exchange(request);
+		assertSuccess(request, answer);
+		const page = parsed(answer.body);
+		if (isPage(page)) return { count: 0, previous: null, ...page, next: page.next ?? null };
+		const what = `the answer to ${request.path} is not a page of a collection`;
+		throw new CliError('bad_answer', exits.server, what);
+	};
+	let separator = '[\n';
+	for await (const row of iterate(readPage)) {
+		const text = `${separator}${JSON.stringify(row)}`;
+		await cx.out.raw(cx.io.stdout.isTTY ? cleanJsonLines(text) : text);
+		separator = ',\n';
+	}
+	await cx.out.raw(separator === '[\n' ? '[]\n' : '\n]\n');
+	return exits.done;
+}
+
+function isPage(value: unknown): value is { next?: string | null; results: unknown[] } {
+	if (!isRecord(value) || !Array.isArray(value['results'])) return false;
+	const { next = null } = value;
+	return next === null || typeof next === 'string';
+}
+
+const runTest = /\/run_test\/?(\?|$)/;
+const sendPath = /^\/message\/send\/?(\?|$)/;
+
+async function send(cx: CommandContext, request: WireRequest, include: boolean): Promise<ExitCode> {
+	// A GET that sends a test notification changes no data, but is not a read either.
+	if (!['GET', 'HEAD', 'OPTIONS'].includes(request.method) || runTest.test(request.path)) {
+		assertRecipients(cx, request);
+		if (cx.dryRun) return foresee(cx, request, include);
+		await confirmChange(cx, asked(request));
+	}
+	const { exchange } = await cx.connection();
+	const answering = exchange(request);
+	if (!sendPath.test(spelledOut(request.path)) || request.method !== 'POST')
+		return print(cx, request, await answering, include);
+	const { maybeSent } = await import('./send/delivery.js');
+	const key = request.headers?.['idempotency-key'] ?? null;
+	const answer = await maybeSent(cx, answering, key);
+	return maybeSent(cx, print(cx, request, answer, include), key);
+}
+
+/** With a local database, makes the request and rolls it back, so that a dry run is refused for the same reasons. */
+async function foresee(cx: CommandContext, request: WireRequest, include: boolean): Promise<ExitCode> {
+	const { local, exchange } = await cx.connection();
+	const { method, path } = request;
+	const body = shownBody(request);
+	if (local !== null) {
+		// A test notification cannot be rolled back, so the dry run reads its webhook instead.
+		const [webhook, isTest] = [path.replace(runTest, '/$1'), runTest.test(path)];
+		const answer = await exchange(isTest ? { ...request, method: 'GET', path: webhook } : request);
+		if (answer.status < 200 || answer.status >= 300) return print(cx, request, answer, include);
+	}
+	await cx.wouldDo(asked(request), { request: { method, path, body } });
+	return exits.done;
+}
+
+function asked({ method, path }: Pick<WireRequest, 'method' | 'path'>): string {
+	return `${method} ${path}`;
+}
+
+async function print(cx: CommandContext, request: WireRequest, answer: WireResponse, include: boolean) {
+	if (include) {
+		const { STATUS_CODES } = await import('node:http');
+		const { status, headers } = answer;
+		const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+		const head = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`.trimEnd(), ...lines].join('\n');
+		await cx.out.raw(`${cleanLines(head)}\n\n`);
+	}
+	await printBody(cx, request, answer);
+	assertSuccess(request, answer);
+	return exits.done;
+}
+
+function assertSuccess(request: WireRequest, { status, headers, body }: WireResponse): void {
+	if (status >= 200 && status < 300) return;
+	const [path = ''] = request.path.split('?', 1);
+	const http = { status, method: request.method, path };
+	if (status < 400)
+		throw new ApiError('bad_answer', `the service answered ${status}, a redirect, to ${asked(http)}`, {
+			http,
+		});
+	const json = parsed(body);
+	const detail = isRecord(json) && typeof json['detail'] === 'string' ? `: ${json['detail']}` : '';
+	const said = `the service answered ${status} to ${request.method} ${path}${detail}`;
+	const scopes = status === 403 ? scopesIn(headers) : null;
+	throw new ApiError(codeOf(status), scopes === null ? said : refusedFor(said, scopes), {
+		http,
+		...(scopes !== null && { scopes }),
+		// A 503 with Retry-After means that the service did nothing.
+		...(status === 503 && headers['retry-after'] !== undefined && { retryAfterMs: 0 }),
+	});
+}
+
+function parsed(body: Uint8Array): unknown {
+	const json = readJson(body);
+	return json.kind === 'valid' ? json.value : undefined;
+}
+
+function parsedData(body: Uint8Array): unknown {
+	const json = readJson(body);
+	if (json.kind === 'invalid' && json.fault === tooDeep) throw new UsageError(`--data ${tooDeep}`);
+	return json.kind === 'valid' ? json.value : undefined;
+}
+
+/** Masks passwords, because plans are stored in logs. */
+function shownBody({ body }: WireRequest): unknown {
+	if (body === undefined) return null;
+	const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+	const json = parsedData(bytes);
+	if (typeof json !== 'object' || json === null) return Buffer.from(bytes).toString('utf8');
+	return 'password' in json ? { ...json, password: null } : json;
+}
+
+/** Decodes the path as a server does: `%73end` becomes `send`. */
+function spelledOut(path: string): string {
+	try {
+		return decodeURIComponent(path);
+	} catch {
+		return path;
+	}
+}
+
+/** Applies the profile's allowed recipients, so that a raw request cannot bypass them. */
+function assertRecipients(cx: CommandContext, { path, body }: WireRequest): void {
+	if (cx.settings.profile.allowRecipients === undefined) return;
+	if (/^\/ext\/mailings\//.test(spelledOut(path)))
+		throw new UsageError('this profile limits its recipients', {
+			hint: ['a campaign goes by ', mailctl('send', '--list')],
+		});
+	if (!sendPath.test(spelledOut(path))) return;
+	const request = parsedData(typeof body === 'string' ? Buffer.from(body) : (body ?? new Uint8Array()));
+	if (!isRecord(request)) return;
+	const recipients = ['to', 'cc', 'bcc'].flatMap((key) => request[key] ?? []);
+	assertAllowed(cx, recipients.filter((one) => one !== null).map(String));
+}
+
+async function printBody(cx: CommandContext, request: WireRequest, answer: WireResponse): Promise<void> {
+	const { body } = answer;
+	if (body.length === 0) return;
+	const wantsJson = cx.globals.json === true || cx.globals.output === 'json';
+	if (!cx.io.stdout.isTTY && !wantsJson) await cx.out.raw(body);
+	const json = parsed(body);
+	if (wantsJson && json === undefined && answer.status < 400)
+		throw new CliError('bad_answer', exits.server, `the answer to ${asked(request)} is not JSON`);
+	if (!cx.io.stdout.isTTY) {
+		if (wantsJson) await cx.out.raw(body);
+		return;
+	}
+	const text =
+		json === undefined
+			? cleanLines(new TextDecoder().decode(body).replaceAll('\r\n', '\n').replace(/\n$/, ''))
+			: cleanJsonLines(JSON.stringify(json, null, 2));
+	await cx.out.raw(`${text}\n`);
 }

@@ -1,12 +1,12 @@
 import { shownDatabase } from '../../store/url.js';
-import { type Command, command } from '../frame/command.js';
+import { type Command, command, type OptionValues } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { isForPeople } from '../frame/globals.js';
 import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
 import { shorten } from '../render/width.js';
-import type { Change, Step, Value } from './apply/plan.js';
+import type { Change, Value } from './apply/plan.js';
 
 const options = {
 	file: {
@@ -28,14 +28,7 @@ const columns: Columns<Change> = [
 	column('action', 'ACTION'),
 	column('kind', 'KIND'),
 	column('name', 'NAME', { isName: true }),
-	{
-		key: 'changes',
-		header: 'CHANGES',
-		value: ({ changes }) =>
-			Object.entries(changes)
-				.map(([key, change]) => `${key}: ${textOf(change)}`)
-				.join('; '),
-	},
+	column('changes', 'CHANGES', { value: ({ changes }) => textsOf(changes).join('; ') }),
 ];
 
 export const apply: Command = command({
@@ -53,9 +46,9 @@ export const apply: Command = command({
 		'mailctl apply -f mail.yaml --prune --confirm prune',
 		'mailctl apply -f - -n < mail.yaml',
 	],
-	run: async (cx, { options: { file, prune } }) => {
-		const { readDeclaration } = await import('./apply/declared.js');
-		const { agree, carryOut, planSteps, retentionIn, sentence } = await import('./apply/plan.js');
+	run: async (cx, { options }) => {
+		const { file } = options;
+		const { agree, carryOut, sentence } = await import('./apply/plan.js');
 		const { target, local } = await cx.connection();
 		if (!cx.dryRun) {
 			// Names of lists are not unique, so two runs at the same time would create each list twice.
@@ -63,12 +56,10 @@ export const apply: Command = command({
 			const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
 			await holdAlone(cx, ['apply', where], `an apply to ${where}`);
 		}
-		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
-		const changes = steps.map(({ change }) => change);
-		const goes = await retentionIn(cx, changes);
+		const { steps, changes, goes } = await planOf(cx, options);
 		if (cx.dryRun) {
 			if (local !== null) for (const step of steps) await step.make();
-			if (cx.out.format === 'table') await print(cx, steps);
+			if (cx.out.format === 'table') await print(cx, changes);
 			if (goes !== null) await cx.note(`This would ${goes}.`);
 			const what = `${sentence(changes) ?? 'change nothing'} by ${file.name}`;
 			return cx.wouldDo(what, { apply: file.name, changes });
@@ -76,7 +67,7 @@ export const apply: Command = command({
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });
 		await agree(cx, 'apply', steps);
 		await carryOut(cx, steps);
-		await print(cx, steps);
+		await print(cx, changes);
 		await cx.note(sentence(changes, true) ?? 'nothing to change');
 	},
 });
@@ -90,40 +81,39 @@ export const diff: Command = command({
 	output: 'an array of {"action", "kind", "name", "changes": {key: {"from", "to"}}}',
 	exits: [11],
 	examples: ['mailctl diff -f mail.yaml', 'mailctl diff -f mail.yaml --prune -o json'],
-	run: async (cx, { options: { file, prune } }): Promise<ExitCode> => {
-		const { readDeclaration } = await import('./apply/declared.js');
-		const { planSteps, retentionIn } = await import('./apply/plan.js');
-		const steps = await planSteps(cx, await readDeclaration(cx, file), { prune });
-		await print(cx, steps);
-		const goes = await retentionIn(
-			cx,
-			steps.map(({ change }) => change),
-		);
+	run: async (cx, { options }): Promise<ExitCode> => {
+		const { steps, changes, goes } = await planOf(cx, options);
+		await print(cx, changes);
 		if (goes !== null) await cx.note(`This would ${goes}.`);
 		return steps.length === 0 ? exits.done : exits.found;
 	},
 });
 
+async function planOf(cx: CommandContext, { file, prune }: OptionValues<typeof options>) {
+	const { readDeclaration } = await import('./apply/declared.js');
+	const { planSteps, retentionIn } = await import('./apply/plan.js');
+	const steps = await planSteps(cx, await readDeclaration(cx, file), prune);
+	const changes = steps.map(({ change }) => change);
+	return { steps, changes, goes: await retentionIn(cx, changes) };
+}
+
 const mostShown = 60;
 
-function textOf({ from, to }: { from: Value; to: Value }): string {
-	const [old, wanted] = [from, to].map((value) => {
+function textsOf(changes: Change['changes']): string[] {
+	const textOf = (value: Value) => {
 		const text = value === null ? '(nothing)' : String(value);
 		return text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
-	});
-	return `${old} → ${wanted}`;
+	};
+	return Object.entries(changes).map(([key, { from, to }]) => `${key}: ${textOf(from)} → ${textOf(to)}`);
 }
 
 /** Prints a line per key, because a cell of a table has too little space for two texts. */
-async function print(cx: CommandContext, steps: readonly Step[]): Promise<void> {
-	const changes = steps.map(({ change }) => change);
+async function print(cx: CommandContext, changes: readonly Change[]): Promise<void> {
 	if (!isForPeople(cx) || cx.out.format === 'wide')
 		return void (await cx.out.rows(changes, columns, { all: true }));
 	const lines = changes.flatMap(({ action, kind, name, changes }) => [
 		`${action} ${kind.slice(0, -1)} ${clean(name)}`,
-		...Object.entries(changes).map(([key, change]) =>
-			shorten(clean(`  ${key}: ${textOf(change)}`), cx.io.stdout.columns),
-		),
+		...textsOf(changes).map((text) => shorten(clean(`  ${text}`), cx.io.stdout.columns)),
 	]);
 	await cx.out.page(lines.map((line) => `${line}\n`).join(''));
 }

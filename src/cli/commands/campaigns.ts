@@ -3,7 +3,6 @@ import {
 	type Campaign,
 	type CampaignFilter,
 	type CampaignStatus,
-	type Campaigns,
 	campaignState,
 	campaignStates,
 } from '../../api/campaigns.js';
@@ -16,11 +15,10 @@ import { type ExitCode, exits } from '../frame/exit.js';
 import { given } from '../frame/values.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted, numberText } from '../render/units.js';
-import { beginningOf, listOptions, listRows, type Walk, walk } from '../verbs/listing.js';
+import { beginningOf, listRows, mapped, pageOptions, walk } from '../verbs/listing.js';
 import { sayWhatHolds } from '../verbs/refusals.js';
 import { watched, watchOption } from '../verbs/watching.js';
 import {
-	type CampaignRecord,
 	campaignArg,
 	detailColumns,
 	detailOf,
@@ -50,9 +48,7 @@ const list = command({
 	options: {
 		since: { kind: 'date', summary: 'show campaigns released or started since this day' },
 		state: { kind: 'choice', choices: campaignStates, summary: 'filter by state' },
-		sort: listOptions.sort,
-		limit: listOptions.limit,
-		all: listOptions.all,
+		...pageOptions,
 		watch: watchOption,
 	},
 	columns: listColumns,
@@ -68,7 +64,15 @@ const list = command({
 			const from = since && beginningOf(cx, since);
 			const filter: CampaignFilter = { ordering: '-date_created', ...given({ since: from, state }) };
 			const shown: Campaign[] = [];
-			const rows = (limit: number | undefined) => records(cx, campaigns, filter, { limit, shown });
+			const { signal } = cx;
+			const rows = (limit: number | undefined) =>
+				mapped(walk(campaigns, filter, { signal, limit }), async (campaign) => {
+					const { figures, id } = campaign;
+					// Count the messages of campaigns without stored figures when they are shown.
+					const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
+					shown.push(campaign);
+					return recordOf(campaign, sentOf(campaign, { messages }));
+				});
 			await listRows(cx, how, { columns: listColumns, rows });
 			await sayWhy(cx, shown);
 			return undefined;
@@ -110,26 +114,6 @@ async function sayWhy(cx: CommandContext, campaigns: readonly Waiting[]): Promis
 	await sayWhatHolds(cx, { campaign: first.id }, sender);
 }
 
-/** Counts the messages of campaigns without stored figures when it shows them. Adds each campaign to `shown`. */
-function records(
-	cx: CommandContext,
-	campaigns: Campaigns,
-	filter: CampaignFilter,
-	{ limit, shown }: { limit: number | undefined; shown: Campaign[] },
-): Walk<CampaignRecord> {
-	const { signal } = cx;
-	const all = walk(campaigns, filter, { signal, limit });
-	async function* each(): AsyncGenerator<CampaignRecord> {
-		for await (const campaign of all) {
-			const { figures, id } = campaign;
-			const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
-			shown.push(campaign);
-			yield recordOf(campaign, sentOf(campaign, { messages }));
-		}
-	}
-	return { [Symbol.asyncIterator]: each, count: all.count };
-}
-
 const count = { align: 'right', isCount: true } as const;
 
 const linkColumns: Columns<CampaignLink> = [
@@ -149,7 +133,7 @@ const links = command({
 		'Shows each link of the HTML, the most clicked first. PEOPLE and CLICKS do not count bots such as link scanners; BOTS ' +
 		'are messages in which only a bot followed the link. A URL in several places has a row for each.',
 	args: [campaignArg],
-	options: { sort: listOptions.sort, limit: listOptions.limit, all: listOptions.all },
+	options: pageOptions,
 	columns: linkColumns,
 	output:
 		'an array of {"url", "position", "people", "clicks", "machine_people", "machine_clicks", "share"}; share is the percentage of all clicks by people',

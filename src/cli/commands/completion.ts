@@ -18,11 +18,7 @@ const words = command({
 	summary: 'list completions of a command line',
 	args: [{ name: 'word', summary: 'the words after mailctl, with a dot before the last word', many: true }],
 	options: {
-		bash: {
-			kind: 'text',
-			placeholder: '.TEXT',
-			summary: 'end of the last word that bash replaces, after a dot',
-		},
+		bash: { kind: 'text', placeholder: '.TEXT', summary: 'end of the word that bash replaces, after a dot' },
 	},
 	hidden: true,
 	reach: [],
@@ -99,10 +95,8 @@ function scriptFor(shell: Shell, title: string) {
 		reach: [],
 		needsNoTarget: true,
 		run: async (cx) => {
-			if (isMachine(cx.askedFormat))
-				throw new UsageError(
-					`completion ${shell} prints a shell script: it goes without -o json and --query`,
-				);
+			const what = `completion ${shell} prints a shell script: it goes without -o json and --query`;
+			if (isMachine(cx.askedFormat)) throw new UsageError(what);
 			await cx.out.raw(scripts[shell].text);
 		},
 	});
@@ -114,10 +108,7 @@ export const group: CommandGroup = {
 	description: about,
 	examples: ['mailctl completion bash', 'mailctl completion zsh'],
 	commands: [
-		scriptFor('bash', 'bash'),
-		scriptFor('zsh', 'zsh'),
-		scriptFor('fish', 'fish'),
-		scriptFor('powershell', 'PowerShell'),
-		words,
+		...[scriptFor('bash', 'bash'), scriptFor('zsh', 'zsh'), scriptFor('fish', 'fish')],
+		...[scriptFor('powershell', 'PowerShell'), words],
 	],
 };

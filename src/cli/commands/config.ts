@@ -40,8 +40,7 @@ const list = command({
 	run: async (cx) => {
 		const { profile } = readConfig(cx.paths);
 		const all = { ...(profile !== null && { profile }), ...profileOf(cx) };
-		const rows = Object.entries(all).map(([key, value]) => ({ key, value: shown(value) }));
-		await cx.out.rows(rows, columns);
+		await cx.out.rows(rowsOf(all), columns);
 	},
 });
 
@@ -85,9 +84,7 @@ const set = command({
 		else checkSetting(key, text, profileOf(cx), cx.settings.target.settingsOf);
 		if (cx.dryRun)
 			return cx.wouldDo(`set ${key} to ${shown(text)}`, { set: key, with: { value: shown(value) } });
-		const write = await import('../config/config-write.js');
-		if (key === 'profile') await write.changeDefaultProfile(cx.paths, String(value));
-		else await change(cx, { [key]: value });
+		await change(cx, key, value);
 		return cx.out.document({ key, value: shown(value) }, `${key} = ${shown(text)}`);
 	},
 });
@@ -105,9 +102,7 @@ const unset = command({
 	run: async (cx, { args }) => {
 		const key = knownKey(args.key, keys);
 		if (cx.dryRun) return cx.wouldDo(`unset ${key}`, { unset: key });
-		const write = await import('../config/config-write.js');
-		if (key === 'profile') await write.changeDefaultProfile(cx.paths, null);
-		else await change(cx, { [key]: undefined });
+		await change(cx, key, undefined);
 		return cx.out.document({ key, value: null }, `${key} is no longer set`);
 	},
 });
@@ -121,8 +116,7 @@ const path = command({
 	output: 'an array of {"key", "value"}',
 	examples: ['mailctl config path'],
 	run: async (cx) => {
-		const rows = Object.entries(cx.paths).map(([key, value]) => ({ key, value: String(value) }));
-		await cx.out.rows(rows, columns);
+		await cx.out.rows(rowsOf(cx.paths), columns);
 	},
 });
 
@@ -146,10 +140,17 @@ export const group: CommandGroup = {
 	commands: [list, get, set, unset, path, explainCommand],
 };
 
-async function change(cx: CommandContext, values: Readonly<Record<string, unknown>>): Promise<void> {
-	const { changeProfile } = await import('../config/config-write.js');
+/** Undefined removes the setting. */
+async function change(cx: CommandContext, key: Key, value: unknown): Promise<void> {
+	const write = await import('../config/config-write.js');
+	if (key === 'profile')
+		return write.changeDefaultProfile(cx.paths, value === undefined ? null : String(value));
 	const name = cx.settings.target.settingsOf;
-	await sayDropped(cx, name, await changeProfile(cx.paths, name, values));
+	await sayDropped(cx, name, await write.changeProfile(cx.paths, name, { [key]: value }));
+}
+
+function rowsOf(values: object): Row[] {
+	return Object.entries(values).map(([key, value]) => ({ key, value: shown(value) }));
 }
 
 /** Hides the password in a database's URL. */

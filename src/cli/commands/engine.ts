@@ -6,6 +6,7 @@ import type { LocalEngine } from '../frame/connection.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
+import { given } from '../frame/values.js';
 import { answers } from '../render/columns.js';
 import { walk } from '../verbs/listing.js';
 import { acceptance, explained, remedyFor, smtpRefusal } from '../verbs/refusals.js';
@@ -14,10 +15,9 @@ import { bounces } from './engine/bounces.js';
 import { check } from './engine/check.js';
 import { dkim } from './engine/dkim.js';
 import { migrate } from './engine/migrate.js';
-import { queue } from './engine/queue.js';
 import { secrets } from './engine/secrets.js';
 import { agreeToLess, ofSettings, settings, withoutLineEnd } from './engine/settings.js';
-import { status } from './engine/status.js';
+import { queue, status } from './engine/status.js';
 import { tokens } from './engine/tokens.js';
 
 const initOptions = {
@@ -52,14 +52,14 @@ const init = command({
 		'mailctl engine init --sender news@example.com --smtp smtp://127.0.0.1:2525',
 		'mailctl --db news.db engine init --smtp smtps://news@mail.example.com --smtp-password-file smtp.pass --public-url https://mail.example.com',
 	],
-	run: async (cx, { options: given }) => {
-		const isAsked = cx.canAsk && Object.values(given).every((value) => value === undefined);
+	run: async (cx, { options: typed }) => {
+		const isAsked = cx.canAsk && Object.values(typed).every((value) => value === undefined);
 		const guided = isAsked ? await (await import('./engine/guide.js')).guideInit(cx) : null;
-		const options = guided === null ? given : { ...given, sender: guided.sender };
+		const options = guided === null ? typed : { ...typed, sender: guided.sender };
 		const values: Record<string, string | null> = {
 			...guided?.values,
 			...(await settingsOf(options)),
-			...(cx.globals.timeZone !== undefined && { time_zone: cx.timeZone() }),
+			...given({ time_zone: cx.globals.timeZone && cx.timeZone() }),
 		};
 		const mailbox = await senderOf(options.sender);
 		const { assertSettings } = await import('../connect/local.js');
@@ -93,11 +93,9 @@ const init = command({
 	},
 });
 
-function changedTo(
-	path: string,
-	settings: Readonly<Record<string, string | null>>,
-	mailbox: Mailbox | null,
-): string {
+type Changed = Readonly<Record<string, string | null>>;
+
+function changedTo(path: string, settings: Changed, mailbox: Mailbox | null): string {
 	const changed = { ...settings, ...(mailbox !== null && { sender: mailbox.address }) };
 	const texts = Object.entries(changed).map(([name, value]) => `${name} ${value ?? 'unset'}`);
 	if (texts.length === 0) return `${path} exists; nothing was changed`;
@@ -110,18 +108,15 @@ async function isPageName(settings: LocalEngine['settings'], name: string): Prom
 	return (await settings.whyNot('page_sender_name', name)) === null;
 }
 
-async function settingsOf(options: OptionValues<typeof initOptions>): Promise<Record<string, string | null>> {
+async function settingsOf(options: OptionValues<typeof initOptions>) {
 	const { smtpPasswordFile, keepMessages } = options;
-	const given = {
+	return given({
 		smtp_url: options.smtp,
 		smtp_password: smtpPasswordFile && withoutLineEnd(await smtpPasswordFile.text()),
 		public_url: options.publicUrl,
 		bounce_address: options.bounceAddress,
 		keep_messages: keepMessages?.trim().toLowerCase() === 'none' ? null : keepMessages,
-	};
-	return Object.fromEntries(
-		Object.entries(given).filter((entry): entry is [string, string | null] => entry[1] !== undefined),
-	);
+	});
 }
 
 async function senderOf(text: string | undefined): Promise<Mailbox | null> {

@@ -1,3 +1,4 @@
+import type { FieldInput } from '../../api/inputs.js';
 import type { Field } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
@@ -96,22 +97,20 @@ const update = command({
 	columns,
 	async run(cx, { args, options }) {
 		const field = await find(cx, args.field);
-		const input = given({ variable: options.variable, name: options.name });
-		const renames = options.variable !== undefined && options.variable !== field.variable;
+		const { variable, name } = options;
+		const input = given({ variable, name });
+		const renames = variable !== undefined && variable !== field.variable;
 		const uses = renames ? await countUses(cx, field.id) : 0;
 		const call = { signal: cx.signal };
 		const changed = await change(cx, {
 			what: `change the field ${field.variable}${usesNote(uses)}`,
 			plan: { update: field.id, with: input },
 			input,
-			question:
-				uses === 0 ? undefined : severe(`rename ${field.variable} to ${options.variable}`, field, uses),
-			make: ({ fields }) =>
-				cx.undoable(() =>
-					options.replace
-						? fields.replace(field.id, input as { variable: string; name: string }, call)
-						: fields.patch(field.id, input, call),
-				),
+			question: uses === 0 ? undefined : severe(`rename ${field.variable} to ${variable}`, field, uses),
+			make: ({ fields }) => {
+				const verb = options.replace ? 'replace' : 'patch';
+				return cx.undoable(() => fields[verb](field.id, input as FieldInput, call));
+			},
 		});
 		if (changed !== null) await cx.out.record(changed, columns);
 	},

@@ -6,6 +6,7 @@ import type { List } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { exits } from '../frame/exit.js';
+import { given } from '../frame/values.js';
 import { answers, type Columns, column, parseFields } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { change, create as createRecord, deleteEach, eachOf, findEach } from '../verbs/changing.js';
@@ -45,11 +46,9 @@ const list = command({
 	],
 	run: async (cx, { options }) => {
 		const api = await cx.api();
-		await listRows(cx, options, {
-			columns: listColumns,
-			rows: (limit) => walk(api.lists, {}, { signal: cx.signal, limit }),
-			matches: (one, text) => one.name.toLowerCase().includes(text.toLowerCase()),
-		});
+		const rows = (limit: number | undefined) => walk(api.lists, {}, { signal: cx.signal, limit });
+		const matches = ({ name }: List, text: string) => name.toLowerCase().includes(text.toLowerCase());
+		await listRows(cx, options, { columns: listColumns, rows, matches });
 	},
 });
 
@@ -110,8 +109,8 @@ const create = command({
 			make: (api) => api.lists.create(input, { signal: cx.signal }),
 		});
 		if (created === null) return;
-		const shown = await putPublicName(cx, created, { details, publicName: options.publicName });
-		await (isNamed(shown) ? cx.out.created(shown, namedColumns) : cx.out.created(shown, listColumns));
+		const { list, columns } = await putPublicName(cx, created, details, options.publicName);
+		await cx.out.created(list, columns);
 	},
 });
 
@@ -136,10 +135,7 @@ const update = command({
 		"mailctl lists update 12 --public-name 'Weekly news'",
 	],
 	run: async (cx, { args, options }) => {
-		const patch = {
-			...(options.name === undefined ? {} : { name: options.name }),
-			...(options.emailReason === undefined ? {} : { email_reason: options.emailReason }),
-		};
+		const patch = given({ name: options.name, email_reason: options.emailReason });
 		const found = await resolveList(await cx.api(), args.list, { by: options.by, signal: cx.signal });
 		const { details, named } = await withPublicName(cx, patch, options.publicName);
 		const verb = options.replace ? 'replace' : 'patch';
@@ -151,8 +147,8 @@ const update = command({
 				Object.keys(patch).length === 0 ? found : lists[verb](found.id, patch, { signal: cx.signal }),
 		});
 		if (changed === null) return;
-		const shown = await putPublicName(cx, changed, { details, publicName: options.publicName });
-		await (isNamed(shown) ? cx.out.record(shown, namedColumns) : cx.out.record(shown, listColumns));
+		const { list, columns } = await putPublicName(cx, changed, details, options.publicName);
+		await cx.out.record(list, columns);
 	},
 });
 
@@ -182,8 +178,7 @@ const remove = command({
 		const [only] = found;
 		const name = found.length === 1 && only !== undefined ? only.name : String(found.length);
 		await cx.confirm({ kind: 'severe', what: `${what} for good`, name });
-		const remove = ({ id }: List) => api.lists.delete(id, { signal: cx.signal });
-		return deleteEach(cx, found, 'list', remove);
+		return deleteEach(cx, found, 'list', ({ id }) => api.lists.delete(id, { signal: cx.signal }));
 	},
 });
 
@@ -222,18 +217,14 @@ export const group: CommandGroup = {
 };
 
 /** The service document has no bulk deletion. Uses mailctl's, or collects ids first and deletes one by one. */
-async function clearSubscribers(
-	cx: CommandContext,
-	api: Api,
-	id: number,
-): Promise<{ deleted: number; failed: number }> {
+async function clearSubscribers(cx: CommandContext, api: Api, listId: number) {
 	const call = { signal: cx.signal };
 	const { ext } = await api.capabilities();
-	if (ext.subscribers !== undefined) return { deleted: await ext.subscribers.clear(id, call), failed: 0 };
-	const subscribers = api.subscribers(id);
+	if (ext.subscribers !== undefined) return { deleted: await ext.subscribers.clear(listId, call), failed: 0 };
+	const subscribers = api.subscribers(listId);
 	const ids: { id: number }[] = [];
 	for await (const { id } of walk(subscribers, {}, call)) ids.push({ id });
-	const { done, failed } = await eachOf(cx, ids, (one) => subscribers.delete(one.id, call));
+	const { done, failed } = await eachOf(cx, ids, ({ id }) => subscribers.delete(id, call));
 	return { deleted: done.length, failed };
 }
 
@@ -245,12 +236,10 @@ function isNamePicked({ globals }: CommandContext): boolean {
 	return parseFields(globals.fields)?.includes(publicNameColumn.key) === true;
 }
 
+type PublicName = string | undefined;
+
 /** The public name is a second write, so checks it before the first one. Refuses an invalid name with exit code 5. */
-async function withPublicName<I extends object>(
-	cx: CommandContext,
-	input: I,
-	publicName: string | undefined,
-) {
+async function withPublicName<I extends object>(cx: CommandContext, input: I, publicName: PublicName) {
 	if (publicName === undefined) return { details: null, named: input };
 	const details = await need(await cx.api(), 'lists', '--public-name');
 	const named = { ...input, public_name: publicName };
@@ -260,16 +249,11 @@ async function withPublicName<I extends object>(
 	return { details, named };
 }
 
-async function putPublicName(
-	cx: CommandContext,
-	list: List,
-	{ details, publicName }: { details: ListsPlus | null; publicName: string | undefined },
-): Promise<NamedList> {
-	if (details === null || publicName === undefined) return list;
-	const { public_name } = await details.patch(list.id, { public_name: publicName }, { signal: cx.signal });
-	return showsPublicName(cx) ? { ...list, public_name } : list;
-}
+type Details = ListsPlus | null;
 
-function isNamed(list: NamedList): boolean {
-	return 'public_name' in list;
+async function putPublicName(cx: CommandContext, list: NamedList, details: Details, publicName: PublicName) {
+	if (details === null || publicName === undefined) return { list, columns: listColumns };
+	const { public_name } = await details.patch(list.id, { public_name: publicName }, { signal: cx.signal });
+	const shows = showsPublicName(cx);
+	return { list: shows ? { ...list, public_name } : list, columns: shows ? namedColumns : listColumns };
 }

@@ -42,11 +42,8 @@ export const login = command({
 		await confirmProtected(cx, name, config.profiles[name] ?? {});
 		const token = await tokenFor(cx, baseUrl);
 		const service = options.check === false ? null : await tryToken(cx, baseUrl, token);
-		if (cx.dryRun)
-			return cx.wouldDo(`store a token for ${baseUrl} as profile "${name}"`, {
-				login: name,
-				with: { base_url: baseUrl },
-			});
+		const what = `store a token for ${baseUrl} as profile "${name}"`;
+		if (cx.dryRun) return cx.wouldDo(what, { login: name, with: { base_url: baseUrl } });
 		const isDefault = options.use || config.profile === name || isFirst(cx, config);
 		const { storeLogin } = await import('../config/config-write.js');
 		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
@@ -54,11 +51,8 @@ export const login = command({
 			{ profile: name, base_url: baseUrl, service, is_default: isDefault, checked: service !== null },
 			`logged in to ${baseUrl} as profile "${name}"${isDefault ? ', the default' : ''}`,
 		);
-		if (!isDefault)
-			await cx.hint([
-				`use it with --profile ${name}, or make it the default: `,
-				mailctl('profile', 'use', name),
-			]);
+		const use = mailctl('profile', 'use', name);
+		if (!isDefault) await cx.hint([`use it with --profile ${name}, or make it the default: `, use]);
 	},
 });
 
@@ -67,11 +61,7 @@ function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): 
 	return profile === null && !Object.hasOwn(profiles, builtIn) && isMissingFile(paths.database);
 }
 
-async function whereTo(
-	cx: CommandContext,
-	config: ConfigFile,
-	url: string | undefined,
-): Promise<{ name: string; baseUrl: string }> {
+async function whereTo(cx: CommandContext, config: ConfigFile, url: string | undefined) {
 	if (url !== undefined && cx.globals.baseUrl !== undefined)
 		throw new UsageError('use either <url> or --base-url, not both');
 	if (cx.globals.db !== undefined)
@@ -97,12 +87,11 @@ function profileIn(profiles: ConfigFile['profiles'], name: string | null): Profi
 	return name !== null && Object.hasOwn(profiles, name) ? (profiles[name] ?? null) : null;
 }
 
-async function askUrl(cx: CommandContext): Promise<string> {
+function askUrl(cx: CommandContext): Promise<string> {
 	if (!cx.canAsk)
 		throw new UsageError('missing --base-url: the URL of the service', { hint: 'or set MAILCTL_BASE_URL' });
-	return cx.ask('Base URL of the service:', {
-		check: async (text) => refusalOf(() => remoteTarget(text.trim(), 'the base URL')),
-	});
+	const check = async (text: string) => refusalOf(() => remoteTarget(text.trim(), 'the base URL'));
+	return cx.ask('Base URL of the service:', { check });
 }
 
 /** Returns the name of the profile with this base URL, or a name made from its host. */
@@ -120,15 +109,10 @@ function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 	const given = await givenToken(cx.globals, cx.io.env, cx.sources);
 	if (given !== null) return checkToken(given);
-	if (!cx.canAsk)
-		throw new UsageError('missing --token-stdin or --token-file: the API token', {
-			hint: 'or set MAILCTL_TOKEN',
-		});
-	return checkToken(
-		await cx.askSecret(`API token for ${baseUrl}:`, {
-			check: async (text) => refusalOf(() => checkToken(text)),
-		}),
-	);
+	const missing = 'missing --token-stdin or --token-file: the API token';
+	if (!cx.canAsk) throw new UsageError(missing, { hint: 'or set MAILCTL_TOKEN' });
+	const check = async (text: string) => refusalOf(() => checkToken(text));
+	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`, { check }));
 }
 
 /** Sends one cheap request, and stores nothing after an error. Accepts a valid token that may only send. */

@@ -9,7 +9,6 @@ import {
 	type MessageHold,
 	type MessageReport,
 	messageStates,
-	type Uuid,
 } from '../../api/records.js';
 import { type CommandGroup, command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
@@ -22,9 +21,9 @@ import { type Column, type Columns, column } from '../render/columns.js';
 import type { Times } from '../render/times.js';
 import { attachmentLines } from '../render/units.js';
 import { changeEach, findEach, nameOrCount, namesOf } from '../verbs/changing.js';
-import { beginningOf, listOptions, listRows, newestFirst, walk } from '../verbs/listing.js';
+import { beginningOf, listRows, newestFirst, pageOptions, walk } from '../verbs/listing.js';
 import { isUuid, missing, orNull } from '../verbs/resolve.js';
-import { findCampaign } from './campaigns/record.js';
+import { campaignIdOf } from './campaigns/record.js';
 
 export const messageColumns: Columns<Message> = [
 	column('id', 'ID', { isName: true, isKept: 'id' }),
@@ -51,13 +50,7 @@ export const detailColumns: Columns<MessageDetail> = [
 	wideLines('reports', 'REPORTED', reportLine),
 	wideLines('held_by', 'HELD BACK', holdLine),
 	column('tracking', 'TRACKING', { wide: true }),
-	{
-		key: 'attachments',
-		header: 'ATTACHED',
-		wide: true,
-		value: ({ attachments }: MessageDetail) => attachments,
-		lines: ({ attachments }: MessageDetail) => attachmentLines(attachments),
-	},
+	column('attachments', 'ATTACHED', { wide: true, lines: (one) => attachmentLines(one.attachments) }),
 ];
 
 function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_by'>(
@@ -65,13 +58,9 @@ function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_
 	header: string,
 	lineOf: (one: NonNullable<MessageDetail[K]>[number], times: Times) => string,
 ): Column<MessageDetail> {
-	return {
-		key,
-		header,
-		wide: true,
-		value: (message) => message[key],
-		lines: ({ [key]: all }, times) => [...(all ?? [])].map((one) => lineOf(one, times)),
-	};
+	const lines: Column<MessageDetail>['lines'] = ({ [key]: all }, times) =>
+		[...(all ?? [])].map((one) => lineOf(one, times));
+	return column(key, header, { wide: true, lines });
 }
 
 /**
@@ -90,12 +79,10 @@ export function detailLines(message: MessageDetail, times: Times): string[] {
 	];
 }
 
+type Pages = Pick<Messages, 'page'>;
+
 /** Returns the message. Throws `not_found` (exit code 3) with the hint that retention may have deleted it. */
-export async function existing<T>(
-	cx: CommandContext,
-	messages: Pick<Messages, 'page'>,
-	{ id, message }: { id: string; message: Promise<T> },
-): Promise<T> {
+export async function existing<T>(cx: CommandContext, messages: Pages, id: string, message: Promise<T>) {
 	const found = await orNull(message);
 	if (found !== null) return found;
 	const { deleted } = await messages.page({ page_size: 1 }, { signal: cx.signal });
@@ -118,10 +105,7 @@ function holdLine({ setting, limit, until }: MessageHold, times: Times): string 
 	return `by the limit ${limit} of ${setting}, not before ${times.text(until)}`;
 }
 
-function attemptLine(
-	{ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt,
-	times: Times,
-): string {
+function attemptLine({ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt, times: Times) {
 	const reply = [code, enhanced, text].filter((part) => part !== null && part !== '').join(' ');
 	const where = outcome === 'sent' ? outcome : `${outcome} at ${phase}`;
 	return `${number}. ${times.text(at)} ${where}: ${reply}`;
@@ -156,9 +140,7 @@ const list = command({
 		campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'filter by campaign' },
 		tag: { kind: 'text', summary: 'filter by tag' },
 		since: { kind: 'date', summary: 'show messages created since this day' },
-		sort: listOptions.sort,
-		limit: listOptions.limit,
-		all: listOptions.all,
+		...pageOptions,
 	},
 	examples: ['mailctl messages list --status deferred', 'mailctl messages list --to ann@example.com -o wide'],
 	output: 'an array of messages',
@@ -166,7 +148,7 @@ const list = command({
 	async run(cx, { options }) {
 		const messages = await need(await cx.api(), 'messages');
 		const { status, to, tag } = options;
-		const campaign = await campaignOf(cx, options.campaign);
+		const campaign = await campaignIdOf(cx, options.campaign);
 		const { how, ordering } = newestFirst(options);
 		const since = options.since && beginningOf(cx, options.since);
 		const filter = { ordering, ...given({ status, to, campaign_unique_id: campaign, tag, since }) };
@@ -179,16 +161,13 @@ const list = command({
 	},
 });
 
-async function campaignOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
-	if (text === undefined || isUuid(text)) return text?.toLowerCase();
-	const campaigns = await need(await cx.api(), 'campaigns', 'a campaign by its name');
-	return (await findCampaign(cx, campaigns, text)).id;
-}
+const idArg = { name: 'id', of: 'message', ask: 'Which message:' } as const;
+const idsArg = { ...idArg, many: true } as const;
 
 const get = command({
 	name: 'get',
 	summary: 'show messages with every delivery attempt',
-	args: [{ name: 'id', summary: 'UUIDs of messages', many: true, of: 'message', ask: 'Which message:' }],
+	args: [{ ...idsArg, summary: 'UUIDs of messages' }],
 	examples: ['mailctl messages get 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	output: 'the message; an array for several ids',
 	exits: [3],
@@ -198,7 +177,7 @@ const get = command({
 		const found: MessageDetail[] = [];
 		const ids = args.id.map((text) => uuidOf(text, 'a message'));
 		for (const id of ids)
-			found.push(await existing(cx, messages, { id, message: messages.get(id, { signal: cx.signal }) }));
+			found.push(await existing(cx, messages, id, messages.get(id, { signal: cx.signal })));
 		const [only, ...others] = found;
 		if (only !== undefined && others.length === 0) await cx.out.record(only, detailColumns);
 		else await cx.out.rows(found, detailColumns, { all: true });
@@ -208,14 +187,14 @@ const get = command({
 const raw = command({
 	name: 'raw',
 	summary: 'print a message as it is sent, with its headers',
-	args: [{ name: 'id', summary: 'the UUID of a message', of: 'message', ask: 'Which message:' }],
+	args: [{ ...idArg, summary: 'the UUID of a message' }],
 	examples: ['mailctl messages raw 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f > message.eml'],
 	output: '{"id", "raw_base64"}',
 	exits: [3],
 	async run(cx, { args }) {
 		const messages = await need(await cx.api(), 'messages');
 		const id = uuidOf(args.id, 'a message');
-		const message = await existing(cx, messages, { id, message: messages.raw(id) });
+		const message = await existing(cx, messages, id, messages.raw(id));
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(message);
 		const bytes = Buffer.from(message.raw_base64, 'base64');
 		// A terminal would interpret control characters; a file keeps the bytes that were signed and sent.
@@ -226,15 +205,7 @@ const raw = command({
 });
 
 const ofMany = {
-	args: [
-		{
-			name: 'id',
-			summary: 'UUIDs of messages; - reads them from standard input',
-			many: true,
-			of: 'message',
-			ask: 'Which message:',
-		},
-	],
+	args: [{ ...idsArg, summary: 'UUIDs of messages; - reads them from standard input' }],
 	writes: true,
 	columns: messageColumns,
 	output: 'an array of the changed messages',
@@ -267,7 +238,7 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 	const messages = await need(await cx.api(), 'messages');
 	const found = await findEach(namesOf(cx, texts), async (text) => {
 		const id = uuidOf(text, 'a message');
-		return existing(cx, messages, { id, message: messages.get(id, { signal: cx.signal }) });
+		return existing(cx, messages, id, messages.get(id, { signal: cx.signal }));
 	});
 	const { changed, exit } = await changeEach(cx, found, {
 		what: (some) => {

@@ -52,6 +52,8 @@ const newArg = { ...named, ask: 'Name of the profile:' } as const;
 const nameArg = { ...named, of: 'profile', ask: 'Which profile:' } as const;
 const storedArg = { ...nameArg, of: 'stored profile' } as const;
 
+const changing = { writes: true, profiles: true, reach: [], exits: [78] } as const;
+
 const list = command({
 	name: 'list',
 	summary: 'list profiles',
@@ -142,12 +144,9 @@ const use = command({
 	name: 'use',
 	summary: 'make a profile the default',
 	args: [{ ...nameArg, summary: 'a profile; local is the local database' }],
-	writes: true,
-	profiles: true,
-	reach: [],
+	...changing,
 	columns,
 	output: 'the profile',
-	exits: [78],
 	examples: ['mailctl profile use local'],
 	run: async (cx, { args }) => {
 		findProfile(readConfig(cx.paths), args.name);
@@ -162,23 +161,17 @@ const rename = command({
 	name: 'rename',
 	summary: 'rename a profile and its token',
 	args: [storedArg, { ...newArg, name: 'new-name', summary: 'the new name', ask: 'New name:' }],
-	writes: true,
-	profiles: true,
-	reach: [],
+	...changing,
 	columns,
 	output: 'the profile',
-	exits: [78],
 	examples: ['mailctl profile rename prod production'],
 	run: async (cx, { args }) => {
 		const config = readConfig(cx.paths);
 		const profile = stored(config, args.name, 'renamed');
 		const name = newName(config, args['new-name']);
 		await confirmProtected(cx, args.name, profile);
-		if (cx.dryRun)
-			return cx.wouldDo(`rename the profile "${args.name}" to "${name}"`, {
-				update: args.name,
-				with: { name },
-			});
+		const what = `rename the profile "${args.name}" to "${name}"`;
+		if (cx.dryRun) return cx.wouldDo(what, { update: args.name, with: { name } });
 		const { renameProfile } = await import('../config/config-write.js');
 		await renameProfile(cx.paths, args.name, name);
 		await cx.out.record(shown(cx, readConfig(cx.paths), name), columns);
@@ -190,12 +183,9 @@ const remove = command({
 	summary: 'remove a profile and its token',
 	description: 'The default profile cannot be removed: use another one first.',
 	args: [storedArg],
-	writes: true,
-	profiles: true,
-	reach: [],
+	...changing,
 	severity: 'mild',
 	...answers({ removed: 'name' }),
-	exits: [78],
 	examples: ['mailctl profile remove prod --yes'],
 	run: async (cx, { args }) => {
 		const config = readConfig(cx.paths);
@@ -231,9 +221,7 @@ function shown(cx: CommandContext, config: ConfigFile, name: string): Shown {
 	const profile = findProfile(config, name);
 	const { baseUrl = null, db = null } = profile;
 	return {
-		name,
-		is_default: (config.profile ?? builtIn) === name,
-		base_url: baseUrl,
+		...{ name, is_default: (config.profile ?? builtIn) === name, base_url: baseUrl },
 		db: db === null ? (baseUrl === null && name === builtIn ? cx.paths.database : null) : shownDatabase(db),
 		token: tokenState(cx, name, profile),
 		protected: profile.protected === true,

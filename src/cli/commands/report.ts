@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { need } from '../../api/capabilities.js';
-import { parseWireDate } from '../../api/datetime.js';
+import { addDays, type Day, formatWireDate, parseWireDate } from '../../api/datetime.js';
+import { ApiError } from '../../api/errors.js';
 import {
 	type EventType,
 	eventOfTotal,
@@ -8,24 +9,36 @@ import {
 	hasDays,
 	isCounted,
 	type Report,
+	type ReportQuery,
+	type Uuid,
 } from '../../api/records.js';
 import type { Figures } from '../../api/reports.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
+import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
 import { isForPeople, isTable } from '../frame/globals.js';
+import { given, parseDays } from '../frame/values.js';
 import { didYouMean } from '../frame/words.js';
 import { type Columns, column } from '../render/columns.js';
 import type { ReportPage } from '../render/report.js';
 import { type CampaignHead, headRecord } from '../render/report-model.js';
 import type { SavedReport } from '../render/saved-report.js';
-import { hasColor, paint } from '../render/terminal.js';
+import { hasColor, hasUnicode, paint } from '../render/terminal.js';
 import { mayReplace } from '../verbs/exporting.js';
+import { explained } from '../verbs/refusals.js';
+import { missing } from '../verbs/resolve.js';
 import { watched, watchOption } from '../verbs/watching.js';
-import { campaignArg } from './campaigns/record.js';
+import {
+	campaignArg,
+	campaignIdOf,
+	detailOf,
+	leftOutOf,
+	listNames,
+	lookUpCampaign,
+} from './campaigns/record.js';
 import { reportCompare } from './report/compare.js';
-import { campaignIdOf, readDetails, readHead, readReport } from './report/read.js';
 
 type Row = Report['data'][number] & Partial<Figures>;
 
@@ -106,43 +119,58 @@ export const campaignsReport = command({
 
 type Show = (cx: CommandContext, options: ReportOptions, report: Report) => Promise<void>;
 
-async function runReport(cx: CommandContext, given: ReportOptions, show: Show): Promise<ExitCode> {
-	const { from, to, last, failIf, event, watch, chart = 'none' } = given;
+async function runReport(cx: CommandContext, asked: ReportOptions, show: Show): Promise<ExitCode> {
+	const { from, to, last, failIf, event, watch, chart = 'none' } = asked;
 	if (last !== undefined && from !== undefined) throw new UsageError('use either --last or --from, not both');
 	if (from !== undefined && to !== undefined && from > to)
 		throw new UsageError(`--from ${from} is after --to ${to}`);
 	const test = failIf === undefined ? null : parseTest(failIf, event);
-	const saving = savingOf(given);
+	const saving = savingOf(asked);
 	const format = cx.askedFormat;
 	if (saving === null && chart !== 'none' && format !== null && !isTable(format))
 		throw new UsageError(`--chart ${chart}: ${format.toUpperCase()} output has no charts`, {
 			hint: '--save FILE.svg draws it',
 		});
 	return watched(cx, watch, async (cx) => {
-		const options = { ...given, campaign: await campaignIdOf(cx, given.campaign) };
+		const options = { ...asked, campaign: await campaignIdOf(cx, asked.campaign) };
 		const report = await readReport(cx, options);
 		if (saving === null) await show(cx, options, report);
-		else await save(cx, options, report, { saving, named: given.campaign });
+		else await save(cx, options, report, { ...saving, named: asked.campaign });
 		if (test === null || !isTrue(test, report)) return undefined;
 		await cx.note(`${test.name} is ${String(report.total[test.name])}: ${failIf} is true`);
 		return exits.failIf;
 	});
 }
 
-async function save(
-	cx: CommandContext,
-	options: ReportOptions,
-	report: Report,
-	{ saving, named }: { saving: Saving; named: string | undefined },
-): Promise<void> {
-	const { campaign, chart, event: events } = options;
+type Named = { named: string | undefined };
+
+async function save(cx: CommandContext, options: ReportOptions, report: Report, saving: Saving & Named) {
+	const { path, format, chart, isExcel, force } = saving;
+	const { campaign, event: events } = options;
 	if (chart === 'heat') await need(await cx.api(), 'reports', '--chart heat');
-	const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(saving.format);
+	const hasLists = campaign === undefined && ['html', 'json', 'md'].includes(format);
 	const detailed = await readDetails(cx, options, report, hasLists);
 	if (chart === 'heat' && detailed === null)
 		throw new UsageError('--chart heat cannot be used with --event, --tag or --human');
-	const head = saving.format === 'csv' ? null : await readHead(cx, campaign);
-	await saveReport(cx, saving, { title: titleOf(named, head) ?? 'Report', report, events, detailed, head });
+	const head = format === 'csv' ? null : await readHead(cx, campaign);
+	const title = titleOf(saving.named, head) ?? 'Report';
+	const wireDays = report.data.map(({ date, sent, opened }) => ({
+		date: parseWireDate(String(date)) ?? String(date),
+		sent: Number(sent),
+		opened: Number(opened),
+	}));
+	const days = detailed?.details.days ?? wireDays;
+	const saved = { title, report, events, detailed, head, chart, days, madeAt: cx.clock.now() };
+	const { createOutputFile } = await import('../../tables/output-file.js');
+	const file = await createOutputFile(path, (await mayReplace(cx, path, force)) ? 'replace' : 'refuse');
+	try {
+		await file.write(await contentOf(saved, format, isExcel));
+		if (cx.dryRun) return await cx.wouldDo(`write ${path}`, { export: path, with: { format } });
+		await file.finish();
+	} finally {
+		await file.discard();
+	}
+	await cx.out.document({ file: path, format }, `wrote ${path}`);
 }
 
 /** Limits days with details: those of a full year take half a second, its totals three milliseconds. */
@@ -173,15 +201,13 @@ async function showWhole(cx: CommandContext, options: ReportOptions, report: Rep
 }
 
 async function printRows(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
-	if (!hasDays(options.event))
-		await cx.warn(
-			`the days of a report have only SENT and OPENED, which --event ${options.event.join(',')} leaves out`,
-			'-o table and -o json have the totals',
-		);
+	const events = options.event.join(',');
+	const what = `the days of a report have only SENT and OPENED, which --event ${events} leaves out`;
+	if (!hasDays(options.event)) await cx.warn(what, '-o table and -o json have the totals');
 	const rows = cx.out.format === 'ndjson' ? report.data : await withFigures(cx, report, options);
-	const told = reportColumns.filter(
-		({ wide, value }) => wide !== true || rows.some((row) => value(row) != null),
-	);
+	const isTold = ({ wide, value }: (typeof reportColumns)[number]) =>
+		wide !== true || rows.some((row) => value(row) != null);
+	const told = reportColumns.filter(isTold);
 	await cx.out.rows(rows, cx.globals.fields === undefined ? told : reportColumns, { all: true });
 }
 
@@ -201,13 +227,10 @@ async function withFigures(cx: CommandContext, report: Report, options: ReportOp
 	});
 }
 
-async function printPage(
-	cx: CommandContext,
-	options: ReportOptions,
-	shown: Pick<ReportPage, 'report' | 'details' | 'parted'>,
-): Promise<void> {
+type Shown = Pick<ReportPage, 'report' | 'details' | 'parted'>;
+
+async function printPage(cx: CommandContext, options: ReportOptions, shown: Shown): Promise<void> {
 	const { renderReport } = await import('../render/report.js');
-	const { hasUnicode } = await import('../render/terminal.js');
 	const { chart, human, event: events, campaign } = options;
 	const { cyan, yellow } = await paint(hasColor(cx.io.stdout, cx.settings.color.value, cx.io.env));
 	const head = await readHead(cx, campaign);
@@ -216,7 +239,7 @@ async function printPage(
 			...{ ...shown, head, events, human },
 			chart: chart === 'spark' || chart === 'none' ? chart : 'bars',
 			title: titleOf(campaign, head),
-			isOfDays: (options.from ?? options.to ?? options.last) !== undefined,
+			isOfDays: isOfDays(options),
 			zone: shown.details?.time_zone ?? (await zoneOf(cx, shown.report)),
 		},
 		{ width: cx.io.stdout.columns, unicode: hasUnicode(cx.io.env), colours: { sent: cyan, opened: yellow } },
@@ -312,10 +335,8 @@ function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions): S
 	if (watch !== undefined) throw new UsageError('use either --save or --watch, not both');
 	const ending = extname(save).slice(1).toLowerCase();
 	const format = formats.find((one) => one === ending);
-	if (format === undefined)
-		throw new UsageError(`--save ${save}: unknown file format`, {
-			hint: `end the name in ${formats.map((one) => `.${one}`).join(', ')}`,
-		});
+	const hint = `end the name in ${formats.map((one) => `.${one}`).join(', ')}`;
+	if (format === undefined) throw new UsageError(`--save ${save}: unknown file format`, { hint });
 	if (excel && format !== 'csv') throw new UsageError('--excel needs a file that ends in .csv');
 	const chart = asked ?? charts[format][0];
 	const held = charts[format];
@@ -324,34 +345,104 @@ function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions): S
 	return { path: save, format, chart, isExcel: excel, force };
 }
 
-async function saveReport(
-	cx: CommandContext,
-	{ path, format, chart, isExcel, force }: Saving,
-	read: Pick<SavedReport, 'title' | 'report' | 'events' | 'detailed' | 'head'>,
-): Promise<void> {
-	const { createOutputFile } = await import('../../tables/output-file.js');
-	const file = await createOutputFile(path, (await mayReplace(cx, path, force)) ? 'replace' : 'refuse');
-	try {
-		const days =
-			read.detailed?.details.days ??
-			read.report.data.map(({ date, sent, opened }) => ({
-				date: parseWireDate(String(date)) ?? String(date),
-				sent: Number(sent),
-				opened: Number(opened),
-			}));
-		await file.write(await contentOf({ ...read, chart, days, madeAt: cx.clock.now() }, format, isExcel));
-		if (cx.dryRun) return await cx.wouldDo(`write ${path}`, { export: path, with: { format } });
-		await file.finish();
-	} finally {
-		await file.discard();
-	}
-	await cx.out.document({ file: path, format }, `wrote ${path}`);
-}
-
 async function contentOf(saved: SavedReport, format: Format, isExcel: boolean): Promise<string> {
 	if (format === 'svg') return (await import('../render/report-pictures.js')).pictureOf(saved);
 	if (format === 'html') return (await import('../render/report-page.js')).pageOf(saved);
 	const { csvOf, jsonOf, markdownOf } = await import('../render/saved-report.js');
 	if (format === 'csv') return csvOf(saved, isExcel);
 	return format === 'json' ? jsonOf(saved) : markdownOf(saved);
+}
+
+type Asked = Pick<ReportOptions, 'from' | 'to' | 'last' | 'campaign' | 'event' | 'tag' | 'human'>;
+
+async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
+	const { campaign, event, tag, human } = asked;
+	const days = asked.last === undefined ? null : parseDays(asked.last, '--last');
+	const api = await cx.api();
+	// Refuse before any request, because a report that ignores an option would be wrong.
+	const wanted = tag !== undefined ? '--tag' : human ? '--human' : null;
+	const ours = campaign === undefined ? undefined : (await api.capabilities()).ext.reports;
+	const reports = wanted === null ? ours : await need(api, 'reports', wanted);
+	// mailctl reports a whole campaign and refuses unknown UUIDs. Other services report days, and zeros for any UUID.
+	if (campaign !== undefined && reports === undefined && !isOfDays(asked))
+		await cx.note('this service reports the last 7 days; --from and --to choose others');
+	const to = days === null ? asked.to : (asked.to ?? (await today(cx)));
+	const from = days === null || to === undefined ? asked.from : addDays(to, 1 - days);
+	const query: ReportQuery = {
+		...given({ date_from: from && formatWireDate(from), date_to: to && formatWireDate(to) }),
+		...given({ campaign_unique_id: campaign }),
+		...(event.length > 0 && { event_types: event }),
+	};
+	const call = { signal: cx.signal };
+	const more = { ...query, ...given({ tag }), human };
+	const ask = () => (reports === undefined ? api.report(query, call) : reports.report(more, call));
+	return explained(cx.killable(ask), { input: query }).catch((error: unknown) => {
+		if (campaign !== undefined && error instanceof ApiError && error.code === 'not_found')
+			throw missing('campaign', campaign, mailctl('campaigns', 'list'));
+		throw error;
+	});
+}
+
+/** Returns the service's current day, with which its report without dates (7 or 8 rows) ends. */
+async function today(cx: CommandContext): Promise<Day> {
+	const { data } = await (await cx.api()).report({}, { signal: cx.signal });
+	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
+	const last = days.at(-1);
+	if (last !== undefined) return last;
+	throw new CliError('bad_answer', exits.server, 'the report of this service has no days', {
+		hint: 'give --to DATE',
+	});
+}
+
+function isOfDays({ from, to, last }: Asked): boolean {
+	return (from ?? to ?? last) !== undefined;
+}
+
+/** Null if options narrow the report to some messages, or for another service. `lists`: adds their growth. */
+async function readDetails(cx: CommandContext, asked: Asked, { data }: Report, lists = false) {
+	const { campaign, tag, human, event } = asked;
+	const { reports, campaigns } = (await (await cx.api()).capabilities()).ext;
+	if (reports === undefined || tag !== undefined || human || event.length > 0) return null;
+	const [date_from, date_to] = [data[0]?.date, data.at(-1)?.date];
+	const hasDates = campaign === undefined || isOfDays(asked);
+	const call = { signal: cx.signal };
+	const details = await reports.details(
+		{
+			...given({ campaign_unique_id: campaign }),
+			...(lists && { lists }),
+			...(hasDates && date_from !== undefined && date_to !== undefined && { date_from, date_to }),
+		},
+		call,
+	);
+	const links = campaign === undefined ? [] : (await reports.links(campaign, call)).results;
+	const status = campaign === undefined ? undefined : await campaigns?.status(campaign, call);
+	return { details, links, replies: status?.replies ?? [], isOfDays: hasDates };
+}
+
+async function readHead(cx: CommandContext, id: Uuid | undefined): Promise<CampaignHead | null> {
+	if (id === undefined) return null;
+	const { campaigns } = (await (await cx.api()).capabilities()).ext;
+	const call = { signal: cx.signal };
+	const found = campaigns && (await lookUpCampaign(campaigns, id, call));
+	if (campaigns === undefined || found === undefined) return null;
+	const detail = detailOf(found, await campaigns.status(id, call));
+	const { name, subject, plan, messages, recipients } = detail;
+	const { accepted = 0, bounced = 0, deferred = 0, failed = 0, uncertain = 0 } = messages;
+	const waiting = (messages.staged ?? 0) + (messages.queued ?? 0) + (messages.leased ?? 0);
+	const sent = accepted + (messages.sent ?? 0);
+	// A cancellation before the release deletes messages, so compute their number.
+	const kept = sent + waiting + bounced + deferred + failed + uncertain;
+	const leftOut = leftOutOf(detail);
+	const canceled = Math.max(messages.canceled ?? 0, recipients - leftOut - kept);
+	const starts = plan?.opens_at ?? plan?.starts_at ?? detail.date_released;
+	return {
+		...{ name, id, subject, lists: await listNames(cx, detail), sender: found.from ?? null },
+		date_released: detail.date_released,
+		recipients: {
+			...{ total: kept + canceled + leftOut, sent, waiting, deferred, bounced, failed, uncertain, canceled },
+			left_out: leftOut,
+		},
+		bouncedLater: Math.min(bounced, Math.max(0, detail.sent - sent)),
+		sentOn: detail.date_released === null || starts === null ? 'not yet' : cx.times.moment(starts),
+	};
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { codeOf } from '../../api/errors.js';
 import { command } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
@@ -7,7 +8,7 @@ import { CliError, UsageError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import type { OutStream } from '../frame/io.js';
 import { given, parseRate } from '../frame/values.js';
-import { cannotListen } from '../verbs/inbox.js';
+import { cannotListen, portOption } from '../verbs/inbox.js';
 import { workOptions } from './worker.js';
 
 const serve = command({
@@ -19,13 +20,7 @@ const serve = command({
 		'SIGTERM it finishes its work within 10 s.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
-		port: {
-			kind: 'integer',
-			min: 0,
-			max: 65_535,
-			default: 8080,
-			summary: 'listen on this port (0 for a free one)',
-		},
+		port: { ...portOption, default: 8080, summary: 'listen on this port (0 for a free one)' },
 		tlsCert: { kind: 'file', summary: 'use this certificate with its chain (PEM)' },
 		tlsKey: { kind: 'file', summary: 'use this private key (PEM)' },
 		worker: { kind: 'tri', summary: 'send due messages (default), or leave that to `worker`' },
@@ -59,16 +54,13 @@ const serve = command({
 			throw new UsageError('--bounce-smtp needs the setting bounce_address', {
 				hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
 			});
-		const { host, port } = options;
-		if (cx.dryRun)
-			return cx.wouldDo(`listen on ${host}:${port}`, { serve: engine.path, with: { host, port } });
+		const { host, port, trustProxy } = options;
+		const address = { host, port };
+		if (cx.dryRun) return cx.wouldDo(`listen on ${host}:${port}`, { serve: engine.path, with: address });
+		const how = { ...address, tls, bounceSmtp, trustProxy, log: logTo(cx) };
 		const server = await engine
-			.serve({
-				...{ host, port, tls, bounceSmtp, trustProxy: options.trustProxy },
-				sending: options.worker === false ? null : sending,
-				log: logTo(cx),
-			})
-			.catch((error: unknown) => Promise.reject(cannotServe(error, options)));
+			.serve({ ...how, sending: options.worker === false ? null : sending })
+			.catch((error: unknown) => Promise.reject(cannotServe(error, address)));
 		await warnOfSilence(cx, engine);
 		await greet(cx, server);
 		const failure = await Promise.race([untilStopped(cx.signal), server.failed]);
@@ -83,11 +75,9 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 	const [, inBrackets, plain, digits] = /^(?:\[([\da-f:]+)\]|([^\s:[\]]+)):(\d{1,5})$/i.exec(text) ?? [];
 	const host = inBrackets ?? plain;
 	const port = Number(digits);
-	if (host === undefined || port > 65_535)
-		throw new UsageError(`--bounce-smtp: "${text}" is not HOST:PORT`, {
-			hint: '--bounce-smtp 127.0.0.1:2526',
-		});
-	return { host, port };
+	if (host !== undefined && port <= 65_535) return { host, port };
+	const hint = '--bounce-smtp 127.0.0.1:2526';
+	throw new UsageError(`--bounce-smtp: "${text}" is not HOST:PORT`, { hint });
 }
 
 /** Warns that no mail server is configured, or that there is no sender. */
@@ -106,12 +96,9 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 		await cx.note(`wrote an API token with all rights to ${newTokenFile}`);
 		await cx.hint(mailctl('login', url, '--token-file', newTokenFile));
 	}
-	if (publicUrl === null) {
-		await cx.warn(
-			`links in mails point to ${url}: set the URL that recipients reach`,
-			mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com'),
-		);
-	}
+	const set = mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com');
+	if (publicUrl === null)
+		await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`, set);
 	if (server.bounceSmtp !== null) await cx.note(`accepting bounces at ${server.bounceSmtp}`);
 	await cx.note(`listening on ${url}`);
 }
@@ -158,11 +145,9 @@ function sentenceOf(line: { event: unknown; reason?: unknown; error?: unknown })
 	return `${String(line.event).replaceAll('_', ' ')}${why === undefined ? '' : `: ${String(why)}`}`;
 }
 
-function untilStopped(signal: AbortSignal): Promise<null> {
-	return new Promise((resolve) => {
-		if (signal.aborted) return resolve(null);
-		signal.addEventListener('abort', () => resolve(null), { once: true });
-	});
+async function untilStopped(signal: AbortSignal): Promise<null> {
+	if (!signal.aborted) await once(signal, 'abort');
+	return null;
 }
 
 function cannotServe(error: unknown, address: { host: string; port: number }): unknown {

@@ -4,7 +4,7 @@ import { domainOf, emailKey, isEmailAddress } from '../../api/address.js';
 import { formatDateTime } from '../../api/datetime.js';
 import { codeOf, systemReason } from '../../api/errors.js';
 import { makeFolders } from '../../jobs/folders.js';
-import type { MailSink, MailSinkOptions, SinkMail } from '../connect/mail-sink.js';
+import type { SinkMail } from '../connect/mail-sink.js';
 import { command, flagOf } from '../frame/command.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, UsageError } from '../frame/errors.js';
@@ -13,7 +13,7 @@ import { clean } from '../render/clean.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { noAddress } from '../verbs/address-faults.js';
-import { cannotListen, Inbox, showArrivals } from '../verbs/inbox.js';
+import { cannotListen, Inbox, portOption, showArrivals } from '../verbs/inbox.js';
 
 interface Arrived {
 	time: string;
@@ -44,13 +44,7 @@ const sink = command({
 		'smtp://USER@127.0.0.1:2525?tls=never.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
-		port: {
-			kind: 'integer',
-			min: 0,
-			max: 65_535,
-			default: 2525,
-			summary: 'listen on this port (0 for a free one)',
-		},
+		port: { ...portOption, default: 2525, summary: 'listen on this port (0 for a free one)' },
 		dir: { kind: 'path', placeholder: 'DIR', summary: 'write each mail to this folder, as a file .eml' },
 		refuse: { kind: 'list', placeholder: 'ADDRESS', summary: 'bounce mail to this address or @DOMAIN' },
 		defer: { kind: 'list', placeholder: 'ADDRESS', summary: 'defer mail to this address or @DOMAIN' },
@@ -75,14 +69,15 @@ const sink = command({
 		if (cx.dryRun) return cx.wouldDo('listen for mails', { listen: port, with: own });
 		if (dir !== null) await makeFolder(dir);
 		const inbox = new Inbox<Arrived>(cx, { most: count, wait });
-		const server = await open({
+		const { startMailSink } = await import('../connect/mail-sink.js');
+		const server = await startMailSink({
 			...{ host, port, take: receiver(cx, inbox, dir) },
 			refusal: (to) => {
 				const kind = refusal(to);
 				if (kind !== null) void cx.note(`${replies[kind].said} ${to}`);
 				return kind && replies[kind];
 			},
-		});
+		}).catch((cause: unknown) => Promise.reject(cannotListen(cause, { host, port })));
 		try {
 			const url = `smtp://${host.includes(':') ? `[${host}]` : host}:${server.port}`;
 			await cx.note(`listening on ${url}`);
@@ -130,58 +125,39 @@ function keyOf(text: string, kind: Reply): string {
 	return emailKey(text);
 }
 
-async function open(options: MailSinkOptions & { host: string; port: number }): Promise<MailSink> {
-	const { startMailSink } = await import('../connect/mail-sink.js');
-	try {
-		return await startMailSink(options);
-	} catch (cause) {
-		throw cannotListen(cause, options);
-	}
-}
-
 function receiver(cx: CommandContext, inbox: Inbox<Arrived>, dir: string | null) {
 	let number = 0;
 	return async ({ from, to, raw }: SinkMail): Promise<void> => {
 		number += 1;
 		const time = formatDateTime(cx.clock.now());
 		const { default: PostalMime } = await import('postal-mime');
-		const { subject = null, messageId: message_id = null } = await PostalMime.parse(headerOf(raw));
-		const file =
-			dir === null
-				? null
-				: await keep(dir, number, { time, to: to[0] ?? '', raw }).catch((cause: unknown) => {
-						const error = notKept(dir, cause);
-						inbox.fail(error);
-						throw error;
-					});
+		const end = raw.indexOf('\r\n\r\n');
+		const header = end === -1 ? raw : raw.subarray(0, end + 4);
+		const { subject = null, messageId: message_id = null } = await PostalMime.parse(header);
+		const keeping = dir === null ? null : keep(dir, number, { time, to, raw });
+		keeping?.catch((error: unknown) => inbox.fail(error));
+		const file = await keeping;
 		if (inbox.add({ time, from, to, subject, message_id, bytes: raw.length, file })) return;
 		if (file !== null) await rm(file);
 		throw new Error('the sink is closing');
 	};
 }
 
-function notKept(dir: string, cause: unknown): CliError {
-	const why = codeOf(cause) || String(cause);
-	return new CliError('disk', exits.disk, `cannot keep a mail in ${dir}: ${why}`, { cause });
-}
-
-function headerOf(raw: Buffer): Buffer {
-	const end = raw.indexOf('\r\n\r\n');
-	return end === -1 ? raw : raw.subarray(0, end + 4);
-}
+type Kept = Pick<Arrived, 'time' | 'to'> & Pick<SinkMail, 'raw'>;
 
 /** Names sort by time: `2026-11-22T093015Z-0001-ann@example.com.eml`. Writes each file completely or not at all. */
-async function keep(
-	dir: string,
-	number: number,
-	{ time, to, raw }: { time: string; to: string; raw: Buffer },
-) {
+async function keep(dir: string, number: number, { time, to, raw }: Kept): Promise<string> {
 	const moment = `${time.slice(0, 19).replaceAll(':', '')}Z`;
-	const recipient = to.replaceAll(/[^\w.@+-]/g, '_').slice(0, 100);
+	const recipient = (to[0] ?? '').replaceAll(/[^\w.@+-]/g, '_').slice(0, 100);
 	const file = join(dir, `${moment}-${String(number).padStart(4, '0')}-${recipient}.eml`);
-	await writeFile(`${file}.part`, raw, { flag: 'wx', mode: 0o600 });
-	await rename(`${file}.part`, file);
-	return file;
+	try {
+		await writeFile(`${file}.part`, raw, { flag: 'wx', mode: 0o600 });
+		await rename(`${file}.part`, file);
+		return file;
+	} catch (cause) {
+		const why = codeOf(cause) || String(cause);
+		throw new CliError('disk', exits.disk, `cannot keep a mail in ${dir}: ${why}`, { cause });
+	}
 }
 
 function lineOf({ from, to, subject, bytes, file }: Arrived): string {

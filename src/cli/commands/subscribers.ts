@@ -3,7 +3,7 @@ import { type CommandGroup, command } from '../frame/command.js';
 import { type Columns, column } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { sortByVariable, withMetaColumns } from '../verbs/field-names.js';
-import { listOptions, listRows, walk } from '../verbs/listing.js';
+import { listRows, pageOptions, walk } from '../verbs/listing.js';
 import { activate, create, deactivate, remove, update } from './subscribers/change.js';
 import { subscriberErase } from './subscribers/erase.js';
 import { subscriberExport } from './subscribers/export.js';
@@ -30,9 +30,7 @@ const list = command({
 		email: { kind: 'text', summary: 'filter by address' },
 		active: filterOptions.active,
 		where: filterOptions.where,
-		sort: listOptions.sort,
-		limit: listOptions.limit,
-		all: listOptions.all,
+		...pageOptions,
 	},
 	columns: subscriberColumns,
 	output: 'an array of subscribers',

@@ -14,18 +14,20 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
+import { given } from '../frame/values.js';
 import { answers, parseFields, unknownField } from '../render/columns.js';
 import { counted } from '../render/units.js';
 import { assertAddress } from '../verbs/address-faults.js';
 import { agreeToAll, eachOf, nameOrCount, namesOf } from '../verbs/changing.js';
 import { destinationOf, exportArg, exportOptions, exportRecords } from '../verbs/exporting.js';
-import { inSlices, listOptions, listRows, walk } from '../verbs/listing.js';
+import { inSlices, listRows, pageOptions, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import {
 	expiresOption,
 	filterOf,
 	filterOptions,
 	listOf,
+	listOption,
 	parseExpires,
 	suppressionColumns,
 } from './suppressions/filters.js';
@@ -37,7 +39,7 @@ const list = command({
 	description:
 		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. ' +
 		'UNSUBSCRIBED with a LIST applies to that list, every other suppression to all lists. Leaves out expired suppressions.',
-	options: { ...filterOptions, sort: listOptions.sort, limit: listOptions.limit, all: listOptions.all },
+	options: { ...filterOptions, ...pageOptions },
 	columns: suppressionColumns,
 	output: 'an array of suppressions',
 	examples: [
@@ -80,11 +82,7 @@ const add = command({
 	args: [addressesArg],
 	options: {
 		reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'set the reason' },
-		list: {
-			kind: 'text',
-			placeholder: 'LIST',
-			summary: 'suppress for this list only, with --reason UNSUBSCRIBED',
-		},
+		list: { ...listOption, summary: 'suppress for this list only, with --reason UNSUBSCRIBED' },
 		expires: expiresOption,
 	},
 	columns: suppressionColumns,
@@ -100,8 +98,7 @@ const add = command({
 	run: async (cx, { args, options }): Promise<ExitCode | undefined> => {
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const of = await listOf(cx, options.list);
-		const end: { expires_at?: string } =
-			options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
+		const end = given({ expires_at: options.expires && parseExpires(cx, options.expires) });
 		const named = await readAddresses(cx, args.address);
 		const how = { reason: options.reason, ...of, ...end };
 		const made: Suppression[] = [];
@@ -125,11 +122,7 @@ const add = command({
 	},
 });
 
-async function assertAccepted(
-	suppressions: Suppressions,
-	input: SuppressionInput,
-	signal: AbortSignal,
-): Promise<void> {
+async function assertAccepted(suppressions: Suppressions, input: SuppressionInput, signal: AbortSignal) {
 	const { rejects } = await suppressions.check([{ ...input, source: 'API' }], { signal });
 	const [refused] = rejects;
 	if (refused !== undefined) throw invalid(rejectErrors(refused));
@@ -144,7 +137,7 @@ const remove = command({
 	args: [addressesArg],
 	options: {
 		reason: { kind: 'choice', choices: suppressionReasons, summary: 'lift only this reason' },
-		list: { kind: 'text', placeholder: 'LIST', summary: 'lift only suppressions of this list (id or name)' },
+		list: { ...listOption, summary: 'lift only suppressions of this list (id or name)' },
 	},
 	writes: true,
 	severity: 'mild',
@@ -158,7 +151,7 @@ const remove = command({
 		const { reason, list } = options;
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const named = await readAddresses(cx, args.address);
-		const which = { ...(reason !== undefined && { reason }), ...(await listOf(cx, list)) };
+		const which = { ...given({ reason }), ...(await listOf(cx, list)) };
 		const what = `allow mail to ${nameOrCount(named, 'addresses')} again`;
 		const removals: SuppressionRemoval[] = [];
 		if (!cx.dryRun) await agreeToAll(cx, { what, count: named.length, few: 'ask' });
@@ -174,12 +167,10 @@ const remove = command({
 		const deleted = done.map(({ id }) => id);
 		if (cx.dryRun) await cx.wouldDo(what, { delete: deleted, with: which });
 		else {
-			const lifted = removals.reduce((sum, { removed }) => sum + removed.length, 0);
+			const suppressions = removals.reduce((sum, { removed }) => sum + removed.length, 0);
 			const inactive = removals.reduce((sum, removal) => sum + removal.inactive_subscribers, 0);
-			await cx.out.document(
-				{ deleted, suppressions: lifted, inactive_subscribers: inactive },
-				`lifted the suppression of ${nameOrCount(deleted, 'addresses')}`,
-			);
+			const lifted = { deleted, suppressions, inactive_subscribers: inactive };
+			await cx.out.document(lifted, `lifted the suppression of ${nameOrCount(deleted, 'addresses')}`);
 			const [first] = deleted;
 			if (inactive > 0 && first !== undefined)
 				await cx.hint([
@@ -213,17 +204,18 @@ const exportCommand = command({
 		const parts = await partsOf(cx);
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const filter = await filterOf(cx, options);
+		const call = { signal: cx.signal };
 		const { suppressionLine } = await import('../../tables/suppression-columns.js');
 		return exportRecords(cx, to, {
-			pieces: inSlices(cx.signal, '', (cursor) =>
-				suppressions.slice(
-					{ ...filter, limit: pieceSize, ...(cursor !== '' && { cursor }) },
-					{ signal: cx.signal },
-				),
-			),
+			pieces: inSlices(cx.signal, '', (after) => {
+				const cursor = after === '' ? undefined : after;
+				return suppressions.slice({ ...filter, limit: pieceSize, ...given({ cursor }) }, call);
+			}),
 			header: `${parts.join(',')}\n`,
 			line: (one) =>
-				to.format === 'csv' ? suppressionLine(one, parts, to.guard) : JSON.stringify(pick(one, parts)),
+				to.format === 'csv'
+					? suppressionLine(one, parts, to.guard)
+					: JSON.stringify(Object.fromEntries(parts.map((part) => [part, one[part]]))),
 			total: null,
 			noun: 'suppression',
 		});
@@ -239,10 +231,6 @@ async function partsOf(cx: CommandContext): Promise<readonly SuppressionPart[]> 
 		if (part === undefined) throw unknownField(name, suppressionParts);
 		return part;
 	});
-}
-
-function pick(one: Suppression, parts: readonly SuppressionPart[]): object {
-	return Object.fromEntries(parts.map((part) => [part, one[part]]));
 }
 
 export const group: CommandGroup = {

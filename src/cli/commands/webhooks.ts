@@ -18,7 +18,7 @@ import {
 	findEach,
 	nameOrCount,
 } from '../verbs/changing.js';
-import { walk } from '../verbs/listing.js';
+import { mapped, walk } from '../verbs/listing.js';
 import { missing, orNull } from '../verbs/resolve.js';
 import { deliveries, replay } from './webhooks/deliveries.js';
 import { listen } from './webhooks/listen.js';
@@ -49,12 +49,10 @@ const list = command({
 	output: 'an array of webhooks; passwords are null, passwords in a URL `********`',
 	columns: allColumns,
 	async run(cx, { options }) {
-		const api = await cx.api();
-		async function* rows() {
-			for await (const hook of walk(api.webhooks, {}, { signal: cx.signal }))
-				yield options.showSecrets ? hook : mask(cx, hook);
-		}
-		await cx.out.rows(rows(), await shownColumns(cx, options.showSecrets), { all: true });
+		const { showSecrets } = options;
+		const hooks = walk((await cx.api()).webhooks, {}, { signal: cx.signal });
+		const rows = mapped(hooks, (hook) => (showSecrets ? hook : mask(cx, hook)));
+		await cx.out.rows(rows, await shownColumns(cx, showSecrets), { all: true });
 	},
 });
 
@@ -253,10 +251,8 @@ export const group: CommandGroup = {
 };
 
 /** Returns only given values, because an update must not send an unchanged password. A login turns authorization on. */
-async function readAuth(
-	cx: CommandContext,
-	{ login, passwordFile, passwordStdin, auth }: OptionValues<typeof authOptions>,
-): Promise<Partial<WebhookInput>> {
+async function readAuth(cx: CommandContext, options: OptionValues<typeof authOptions>) {
+	const { login, passwordFile, passwordStdin, auth } = options;
 	if (passwordFile !== undefined && passwordStdin)
 		throw new UsageError('use either --password-file or --password-stdin, not both');
 	const source = passwordStdin ? cx.sources.file('-', '--password-stdin') : passwordFile;
@@ -271,10 +267,7 @@ function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = 
 }
 
 /** Asks a person for the password, because with a login alone the target would refuse every notification. */
-async function withPassword<I extends Partial<WebhookInput>>(
-	cx: CommandContext,
-	input: I,
-): Promise<I & Partial<WebhookInput>> {
+async function withPassword<I extends Partial<WebhookInput>>(cx: CommandContext, input: I) {
 	const { login = '', is_auth_enabled, password } = input;
 	if (login === '' || is_auth_enabled === false || password !== undefined) return input;
 	if (cx.canAsk) return { ...input, password: await cx.askSecret(`Password of ${login}:`) };

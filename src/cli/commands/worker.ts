@@ -1,10 +1,10 @@
 import { pauseSentence } from '../../api/pauses.js';
-import { command } from '../frame/command.js';
+import { command, type OptionValues } from '../frame/command.js';
 import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { CliError, DeadlinePassed, NoSmtp } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
-import { paced } from '../frame/values.js';
+import { given, paced } from '../frame/values.js';
 import { answers } from '../render/columns.js';
 import { numberText } from '../render/units.js';
 import { queuePaused } from '../verbs/refusals.js';
@@ -20,6 +20,9 @@ export const workOptions = {
 	},
 } as const;
 
+const options = { drain: { kind: 'flag', summary: 'end when no message is due' }, ...workOptions } as const;
+type Options = OptionValues<typeof options>;
+
 const worker = command({
 	name: 'worker',
 	summary: 'send due messages',
@@ -27,7 +30,7 @@ const worker = command({
 		'Runs until it is interrupted, and retries deferred messages. On Ctrl-C or SIGTERM it finishes messages ' +
 		'in transit within 10 s. With --drain it ends when nothing is due, with 14 if messages are left for ' +
 		'later. Workers with a --rate share it.',
-	options: { drain: { kind: 'flag', summary: 'end when no message is due' }, ...workOptions },
+	options,
 	writes: true,
 	role: 'worker',
 	...answers(['sent', 'deferred', 'bounced', 'failed', 'uncertain', 'canceled', 'queued']),
@@ -42,14 +45,7 @@ export { worker as command };
  * Prints the counts and how many messages are queued. Throws `queue_paused` and `not_drained` (exit code 14), and a
  * usage error without a mail server. If a drain exceeds `--deadline`, the exit code is 12: the queue is not drained.
  */
-async function work(
-	cx: CommandContext,
-	{
-		drain,
-		rate,
-		connections,
-	}: { drain: boolean; rate?: string | undefined; connections?: number | undefined },
-): Promise<ExitCode> {
+async function work(cx: CommandContext, { drain, rate, connections }: Options): Promise<ExitCode> {
 	const pace = paced(rate);
 	const engine = await cx.local();
 	if ((await engine.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
@@ -60,24 +56,13 @@ async function work(
 	const progress = cx.progress('sending', null);
 	try {
 		const summary = await engine.deliver({
-			scope: null,
-			until: drain ? 'settled' : 'stopped',
-			signal: cx.signal,
-			leftMs: cx.leftMs(),
-			...pace,
-			...(connections !== undefined && { connections }),
-			onWaiting: (reason, ms) => {
-				void cx.warn(`${pauseSentence(reason)}; next try in ${Math.ceil(ms / 1000)} s`);
-			},
-			onHeld: (reason) => {
-				void cx.warn(`${reason}; sending continues when you resume it`);
-			},
-			onLimited: (until) => {
-				void cx.warn(limitedUntil(until, cx.times));
-			},
-			onWarning: (warning) => {
-				void cx.warn(warning);
-			},
+			...{ scope: null, until: drain ? 'settled' : 'stopped', signal: cx.signal, leftMs: cx.leftMs() },
+			...{ ...pace, ...given({ connections }) },
+			onWaiting: (reason, ms) =>
+				void cx.warn(`${pauseSentence(reason)}; next try in ${Math.ceil(ms / 1000)} s`),
+			onHeld: (reason) => void cx.warn(`${reason}; sending continues when you resume it`),
+			onLimited: (until) => void cx.warn(limitedUntil(until, cx.times)),
+			onWarning: (warning) => void cx.warn(warning),
 			onProgress: (counts) =>
 				progress.update(counts.sent, counts.deferred > 0 ? `${counts.deferred} deferred` : ''),
 		});
@@ -89,10 +74,8 @@ async function work(
 			`${sentenceOf(summary.counts)}${queued === 0 ? '' : `, still queued ${numberText(queued)}`}`,
 		);
 		if (summary.kind === 'paused') {
-			const hint = [
-				'all messages are back in the queue; test the mail server: ',
-				mailctl('engine', 'smtp-test'),
-			];
+			const test = mailctl('engine', 'smtp-test');
+			const hint = ['all messages are back in the queue; test the mail server: ', test];
 			throw await queuePaused(cx, { reason: summary.reason, hint, hasAccepted: false });
 		}
 		if (!drain) return exits.done;

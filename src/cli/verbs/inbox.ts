@@ -6,6 +6,8 @@ import { clean } from '../render/clean.js';
 import type { Columns } from '../render/columns.js';
 import { fitSentences } from '../render/wrapping.js';
 
+export const portOption = { kind: 'integer', min: 0, max: 65_535 } as const;
+
 interface InboxOptions<T> {
 	most: number | undefined;
 	wait: number | undefined;

@@ -15,6 +15,10 @@ export const listOptions = {
 	all: { kind: 'flag', summary: 'show all, on a terminal too' },
 } as const;
 
+const { match: _, ...others } = listOptions;
+/** For verbs with their own filters. */
+export const pageOptions = others;
+
 interface Listing<T> {
 	columns: Columns<T>;
 	rows: (limit: number | undefined) => Walk<T>;
@@ -148,6 +152,13 @@ export function walk<F extends object, T>(
 		for await (const results of inSlices(signal, first.cursor, read)) yield* results;
 	}
 	return { [Symbol.asyncIterator]: () => take(all(), limit), count: () => count };
+}
+
+export function mapped<T, R>(rows: Walk<T>, of: (row: T) => R | Promise<R>): Walk<R> {
+	async function* each(): AsyncGenerator<R> {
+		for await (const row of rows) yield await of(row);
+	}
+	return { [Symbol.asyncIterator]: each, count: rows.count };
 }
 
 /** Yields the rows of each slice, and keeps none. A long walk is not a snapshot. Throws errors of the service. */

@@ -21,14 +21,11 @@ interface KindSpec {
 
 const specs: Readonly<Record<Exclude<Kind, 'settings'>, KindSpec>> = {
 	senders: {
-		keys: { email: 'text' },
-		required: ['email'],
-		short: 'email',
+		...{ keys: { email: 'text' }, required: ['email'], short: 'email' },
 		nameOf: ({ email }) => String(email).toLowerCase(),
 	},
 	fields: {
-		keys: { variable: 'text', name: 'text' },
-		required: ['variable', 'name'],
+		...{ keys: { variable: 'text', name: 'text' }, required: ['variable', 'name'] },
 		nameOf: ({ variable }) => String(variable),
 	},
 	lists: {

@@ -1,13 +1,16 @@
+import type { Api } from '../../../api/api.js';
+import { need } from '../../../api/capabilities.js';
 import { ApiError, invalid, listFieldErrors } from '../../../api/errors.js';
 import { withoutPassword, withoutSecrets } from '../../../api/quote.js';
+import type { Uuid, WebhookType } from '../../../api/records.js';
 import { confirmChange } from '../../config/profiles.js';
 import type { LocalEngine } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal, UsageError } from '../../frame/errors.js';
 import { counted } from '../../render/units.js';
+import { collect, walk } from '../../verbs/listing.js';
 import { explained } from '../../verbs/refusals.js';
 import { whatGoes } from '../../verbs/retention.js';
-import { type Existing, type Resource, resources, type Values } from './resources.js';
 
 export const kinds = ['settings', 'senders', 'fields', 'lists', 'templates', 'webhooks'] as const;
 export type Kind = (typeof kinds)[number];
@@ -48,7 +51,7 @@ const hidden = '********';
 export async function planSteps(
 	cx: CommandContext,
 	declaration: Declaration,
-	{ prune }: { prune: boolean },
+	prune: boolean,
 ): Promise<Step[]> {
 	const { api, local } = await cx.connection();
 	const steps: Step[] = [];
@@ -66,12 +69,11 @@ export async function planSteps(
 		for (const one of declared) steps.push(...stepsOf(kind, resource, one, there));
 		const wanted = new Set(declared.flatMap((one) => counterparts(one, there)));
 		const surplus = prune ? there.filter((one) => !wanted.has(one)) : [];
-		deletions.unshift(
-			...surplus.map(({ name, subscribers, delete: make }) => ({
-				change: shown({ action: 'delete', kind, name, changes: {} }),
-				...{ subscribers, make },
-			})),
-		);
+		const deleted = surplus.map(({ name, subscribers, delete: make }) => {
+			const change = shown({ action: 'delete', kind, name, changes: {} });
+			return { change, subscribers, make };
+		});
+		deletions.unshift(...deleted);
 	}
 	return [...steps, ...deletions];
 }
@@ -82,8 +84,7 @@ function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly 
 	if (other !== undefined && kind !== 'webhooks')
 		throw new UsageError(`${where}: several ${kind} are called "${name}": rename one of them`);
 	if (same !== undefined) {
-		const changes = same.values === null ? {} : between(same.values, values);
-		const patch = Object.fromEntries(Object.entries(values).filter(([key]) => key in changes));
+		const { changes, patch } = differing(same, values);
 		if (Object.keys(patch).length === 0) return [];
 		return [step({ action: 'update', kind, name, changes }, patch, same.patch)];
 	}
@@ -102,10 +103,14 @@ async function createOrPatch(resource: Resource, one: Declared): Promise<void> {
 			error instanceof ApiError && listFieldErrors(error.fields ?? {}).some(({ code }) => code === 'unique');
 		const [same] = isTaken ? counterparts(one, await resource.all()) : [];
 		if (same === undefined) throw error;
-		const changes = same.values === null ? {} : between(same.values, one.values);
-		const patch = Object.fromEntries(Object.entries(one.values).filter(([key]) => key in changes));
+		const { patch } = differing(same, one.values);
 		if (Object.keys(patch).length > 0) await same.patch(patch);
 	}
+}
+
+function differing(same: Existing, values: Values): { changes: Change['changes']; patch: Values } {
+	const changes = same.values === null ? {} : between(same.values, values);
+	return { changes, patch: Object.fromEntries(Object.entries(values).filter(([key]) => key in changes)) };
 }
 
 function counterparts({ name, was }: Declared, there: readonly Existing[]): readonly Existing[] {
@@ -229,4 +234,133 @@ export function sentence(changes: readonly Change[], isPast = false): string | n
 		return [`${action}${isPast ? 'd' : ''} ${first}${last}`];
 	});
 	return parts.length === 0 ? null : parts.join(', ');
+}
+
+type Values = Readonly<Record<string, Value>>;
+
+interface Existing {
+	name: string;
+	values: Values | null;
+	subscribers?: number;
+	delete(): Promise<unknown>;
+	patch(values: Values): Promise<unknown>;
+}
+
+interface Resource {
+	all(): Promise<Existing[]>;
+	create(values: Values): Promise<unknown>;
+}
+
+type ResourceOf = (api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>;
+
+/** Throws `MissingExtension`. */
+const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
+	senders: async ({ senders }, signal) => ({
+		all: () =>
+			existing(walk(senders, {}, { signal }), ({ id, from_email }) => ({
+				name: from_email.toLowerCase(),
+				values: null,
+				delete: () => senders.delete(id, { signal }),
+				patch: async () => undefined,
+			})),
+		create: ({ email }) => senders.create({ from_email: String(email) }, { signal }),
+	}),
+	fields: async ({ fields }, signal) => ({
+		all: () =>
+			existing(walk(fields, {}, { signal }), ({ id, variable, name }) => ({
+				name: variable,
+				values: { variable, name },
+				delete: () => fields.delete(id, { signal }),
+				patch: (values) => fields.patch(id, texts(values), { signal }),
+			})),
+		create: ({ variable, name }) =>
+			fields.create({ variable: String(variable), name: String(name) }, { signal }),
+	}),
+	lists: async (api, signal, declared) => {
+		const { lists } = api;
+		// Each list needs a request, so ask only for lists with a declared public name.
+		const named = new Set(declared.filter(({ values }) => 'public_name' in values).map(({ name }) => name));
+		const details = named.size === 0 ? null : await need(api, 'lists', 'public_name in the file');
+		const put = async (id: number, public_name: Value | undefined) =>
+			public_name === undefined
+				? undefined
+				: details?.patch(id, { public_name: public_name === null ? null : String(public_name) }, { signal });
+		return {
+			all: async () => {
+				const all: Existing[] = [];
+				for (const list of await collect(walk(lists, {}, { signal }))) {
+					const { id, name, email_reason } = list;
+					const more = named.has(name) ? await details?.get(id, { signal }) : undefined;
+					all.push({
+						name,
+						subscribers: list.overall_subscribers_count,
+						values: { name, email_reason, public_name: more?.public_name ?? null },
+						delete: () => lists.delete(id, { signal }),
+						patch: async ({ public_name, ...values }) => {
+							if (Object.keys(values).length > 0) await lists.patch(id, texts(values), { signal });
+							return put(id, public_name);
+						},
+					});
+				}
+				return all;
+			},
+			create: async ({ name, email_reason, public_name }) => {
+				const input = { name: String(name), email_reason: String(email_reason) };
+				const { lists: ours } = (await api.capabilities()).ext;
+				// Another process may have added the list since the plan.
+				const { is_new, list } = (await ours?.add(input, { signal })) ?? {
+					...{ is_new: true, list: await lists.create(input, { signal }) },
+				};
+				if (!is_new && list.email_reason !== input.email_reason)
+					await lists.patch(list.id, { email_reason: input.email_reason }, { signal });
+				await put(list.id, public_name ?? undefined);
+			},
+		};
+	},
+	templates: async (api, signal) => {
+		const templates = await need(api, 'templates', 'templates in the file');
+		return {
+			all: () =>
+				existing(walk(templates, {}, { signal }), ({ id, name, text_body, html_body }) => ({
+					name,
+					values: { name, text_body, html_body },
+					delete: () => templates.delete(id as Uuid, { signal }),
+					patch: (values) => templates.patch(id, texts(values), { signal }),
+				})),
+			create: (values) => templates.create({ name: '', ...texts(values) }, { signal }),
+		};
+	},
+	webhooks: async ({ webhooks }, signal) => ({
+		all: () =>
+			existing(walk(webhooks, {}, { signal }), ({ id, url, type, is_auth_enabled, login, password }) => ({
+				name: `${type} ${url}`,
+				values: { url, type, is_auth_enabled, login, password },
+				delete: () => webhooks.delete(id, { signal }),
+				patch: (values) => webhooks.patch(id, hook(values), { signal }),
+			})),
+		create: async (values) => {
+			const login = values['login'] !== undefined && { is_auth_enabled: true };
+			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
+			// Another process may have created it since the plan, and each event would call a second webhook too.
+			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
+				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
+			return webhooks.create(input, { signal });
+		},
+	}),
+};
+
+async function existing<T>(records: AsyncIterable<T>, of: (record: T) => Existing): Promise<Existing[]> {
+	return (await collect(records)).map(of);
+}
+
+function texts(values: Values): Record<string, string> {
+	return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]));
+}
+
+function hook({ is_auth_enabled, type, ...rest }: Values) {
+	return {
+		...texts(rest),
+		...(typeof type === 'string' && { type: type as WebhookType }),
+		...(typeof is_auth_enabled === 'boolean' && { is_auth_enabled }),
+	};
 }

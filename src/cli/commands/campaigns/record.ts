@@ -8,7 +8,9 @@ import {
 	campaignState,
 	isOfCalls,
 } from '../../../api/campaigns.js';
+import { need } from '../../../api/capabilities.js';
 import { isForbidden } from '../../../api/errors.js';
+import type { Uuid } from '../../../api/records.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
@@ -19,7 +21,7 @@ import { didYouMean } from '../../frame/words.js';
 import { type Columns, column } from '../../render/columns.js';
 import type { Times } from '../../render/times.js';
 import { attachmentLines, counted, numberText, replyText } from '../../render/units.js';
-import { walk } from '../../verbs/listing.js';
+import { collect, walk } from '../../verbs/listing.js';
 import { isUuid, orNull } from '../../verbs/resolve.js';
 
 export const campaignArg = {
@@ -29,60 +31,48 @@ export const campaignArg = {
 	ask: 'Which campaign:',
 } as const;
 
-export async function lookUpCampaign(
-	campaigns: Pick<Campaigns, 'page'>,
-	text: string,
-	call: Call = {},
-): Promise<Campaign | undefined> {
+type Pages = Pick<Campaigns, 'page'>;
+
+export async function lookUpCampaign(campaigns: Pages, text: string, call: Call = {}) {
 	const filter = isUuid(text) ? { id: text.toLowerCase() } : { key: text };
 	const { results } = await campaigns.page({ ...filter, page_size: 1 }, call);
 	return results.find(({ id, key }) => id === filter.id || key === filter.key);
 }
 
-export async function findCampaign(
-	cx: CommandContext,
-	campaigns: Campaigns,
-	text: string,
-): Promise<Campaign> {
+export async function findCampaign(cx: CommandContext, campaigns: Pages, text: string): Promise<Campaign> {
 	const found = await lookUpCampaign(campaigns, text, { signal: cx.signal });
 	if (found !== undefined) return found;
 	const request = { ordering: '-date_created', page_size: mostNames } as const;
 	const { results } = await campaigns.page(request, { signal: cx.signal });
-	const near = isUuid(text)
-		? null
-		: didYouMean(
-				text,
-				results.map(({ key }) => key),
-			);
+	const names = isUuid(text) ? [] : results.map(({ key }) => key);
 	throw new CliError('not_found', exits.notFound, `campaign "${text}" not found`, {
-		hint: near ?? mailctl('campaigns', 'list'),
+		hint: didYouMean(text, names) ?? mailctl('campaigns', 'list'),
 	});
 }
 
 const mostNames = 1_000;
 
+/** Returns the UUID of a campaign that is given by UUID or name. */
+export async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
+	if (text === undefined || isUuid(text)) return text?.toLowerCase();
+	const campaigns = await need(await cx.api(), 'campaigns', 'a campaign by its name');
+	return (await findCampaign(cx, campaigns, text)).id;
+}
+
 /** Returns the only unfinished campaign. Among several, a person chooses; a script gets their names (exit code 2). */
 export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns): Promise<Campaign> {
-	const found: Campaign[] = [];
-	for (const state of ['sending', 'staged'] as const)
-		for await (const one of walk(campaigns, { state, ordering: '-date_created' } as const, {
-			signal: cx.signal,
-		}))
-			found.push(one);
+	const having = (state: 'sending' | 'staged') =>
+		collect(walk(campaigns, { state, ordering: '-date_created' } as const, { signal: cx.signal }));
+	const found = [...(await having('sending')), ...(await having('staged'))];
 	const [only, ...others] = found;
+	const hint = mailctl('campaigns', 'list');
 	if (only === undefined)
-		throw new CliError('not_found', exits.notFound, 'no campaign is unfinished', {
-			hint: mailctl('campaigns', 'list'),
-		});
+		throw new CliError('not_found', exits.notFound, 'no campaign is unfinished', { hint });
 	if (others.length === 0) return only;
-	if (!cx.canAsk)
-		throw new UsageError(`${numberText(found.length)} campaigns are unfinished; give the name of one`, {
-			details: found.map((one) => described(one, cx.times)),
-		});
-	return cx.choose(
-		'Which one?',
-		found.map((value) => ({ name: described(value, cx.times), value })),
-	);
+	const choices = found.map((value) => ({ name: described(value, cx.times), value }));
+	if (cx.canAsk) return cx.choose('Which one?', choices);
+	const what = `${numberText(found.length)} campaigns are unfinished; give the name of one`;
+	throw new UsageError(what, { details: choices.map(({ name }) => name) });
 }
 
 function described({ key, state, counts, date_released, date_created }: Campaign, times: Times): string {
@@ -92,14 +82,8 @@ function described({ key, state, counts, date_released, date_created }: Campaign
 }
 
 const untold = {
-	opened: null,
-	machine_opened: null,
-	clicked: null,
-	machine_clicked: null,
-	unsubscribed: null,
-	bounced: null,
-	softbounced: null,
-	hardbounced: null,
+	...{ opened: null, machine_opened: null, clicked: null, machine_clicked: null },
+	...{ unsubscribed: null, bounced: null, softbounced: null, hardbounced: null },
 };
 
 export type CampaignRecord = ReturnType<typeof recordOf>;
@@ -108,16 +92,8 @@ export function recordOf(campaign: Campaign, sent: number) {
 	const { key, id, type, subject, list_id, source, counts, date_created, date_released } = campaign;
 	const joined = joinedTo(campaign);
 	return {
-		name: key,
-		id,
-		state: campaignState(campaign),
-		type,
-		subject,
-		list_id,
-		source,
-		date_created,
-		date_released,
-		...given({ date_dropped: campaign.date_dropped }),
+		...{ name: key, id, state: campaignState(campaign), type, subject, list_id, source },
+		...{ date_created, date_released, ...given({ date_dropped: campaign.date_dropped }) },
 		recipients: counts.staged + leftOutOf(counts) + joined,
 		...counts,
 		...(joined > 0 && { joined }),
@@ -223,13 +199,11 @@ export const detailColumns: Columns<CampaignDetail> = [
 	column('is_complete', 'ALL READ'),
 	column('recipients', 'RECIPIENTS', { isCount: true }),
 	column('suppressed', 'SUPPRESSED', { isCount: true }),
-	{
-		key: 'rejected',
-		header: 'LEFT OUT',
+	column('rejected', 'LEFT OUT', {
 		value: ({ rejected, left_out = 0 }) => rejected + left_out,
 		isCount: true,
-	},
-	{ key: 'messages', header: 'MESSAGES', value: messagesText },
+	}),
+	column('messages', 'MESSAGES', { value: messagesText }),
 	column('sent', 'SENT', { isCount: true }),
 	column('opened', 'OPENED', { isCount: true }),
 	column('machine_opened', 'MACHINE OPENED', { isCount: true }),
@@ -238,18 +212,8 @@ export const detailColumns: Columns<CampaignDetail> = [
 	column('unsubscribed', 'UNSUBSCRIBED', { isCount: true }),
 	column('softbounced', 'SOFT BOUNCES', { isCount: true }),
 	column('hardbounced', 'HARD BOUNCES', { isCount: true }),
-	{
-		key: 'attachments',
-		header: 'ATTACHED',
-		value: ({ attachments }: CampaignDetail) => attachments,
-		lines: ({ attachments }: CampaignDetail) => attachmentLines(attachments),
-	},
-	{
-		key: 'replies',
-		header: 'REPLIES',
-		value: ({ replies }: CampaignDetail) => replies,
-		lines: ({ replies = [] }: CampaignDetail) => replies.map(replyText),
-	},
+	column('attachments', 'ATTACHED', { lines: ({ attachments }) => attachmentLines(attachments) }),
+	column('replies', 'REPLIES', { lines: ({ replies = [] }) => replies.map(replyText) }),
 ];
 
 export async function showDetail(cx: CommandContext, detail: CampaignDetail): Promise<void> {
@@ -259,22 +223,17 @@ export async function showDetail(cx: CommandContext, detail: CampaignDetail): Pr
 	await cx.out.record(detail, detailColumns.map(named));
 }
 
-export async function listNames(
-	cx: CommandContext,
-	{ list_id, audience }: Pick<CampaignDetail, 'list_id' | 'audience'>,
-): Promise<string[]> {
+export async function listNames(cx: CommandContext, { list_id, audience }: CampaignDetail) {
 	const ids = audience?.lists ?? (list_id === null ? [] : [list_id]);
 	const { lists } = await cx.api();
 	const nameOf = async (id: number) => {
-		const list = await orNull(lists.get(id, { signal: cx.signal })).catch(unlessForbidden);
+		const list = await orNull(lists.get(id, { signal: cx.signal })).catch((error: unknown) => {
+			if (isForbidden(error)) return null;
+			throw error;
+		});
 		return list?.name ?? String(id);
 	};
 	return Promise.all(ids.map(nameOf));
-}
-
-function unlessForbidden(error: unknown): null {
-	if (isForbidden(error)) return null;
-	throw error;
 }
 
 /** `20 sent, 1 bounced`, how many of them joined the campaign, and when retention deleted them. */

@@ -93,8 +93,10 @@ export const resume = command({
 		if (campaign.state === 'staged' && !cx.dryRun) assertConsent(cx, options, recipients.of);
 		await assertCanDeliver(cx, options);
 		await assertResults(options.results, { place, id: campaign.id });
-		if (cx.dryRun) return foresee(cx, { campaign, run, rows });
-		return runCampaign(run);
+		if (!cx.dryRun) return runCampaign(run);
+		await (await rows?.())?.close();
+		if (campaign.state === 'staged' && campaign.is_complete && !isOverList(campaign)) await assertStaged(run);
+		return foreseeResume(cx, campaign);
 	},
 });
 
@@ -127,36 +129,22 @@ async function retryAll(cx: CommandContext, { id }: Campaign, status: 'failed' |
 	if (queued > 0) await cx.note(`${counted(queued, `${status} message`)} queued again`);
 }
 
-async function keptRate(
-	cx: CommandContext,
-	{ rate, is_finished }: Pick<Campaign, 'rate' | 'is_finished'>,
-	{ wait }: Pick<RunOptions, 'wait'>,
-): Promise<string | undefined> {
+type Waiting = Pick<RunOptions, 'wait'>;
+
+async function keptRate(cx: CommandContext, { rate, is_finished }: Campaign, { wait }: Waiting) {
 	const { local } = await cx.connection();
 	if (rate === undefined || is_finished || local === null || wait === false) return undefined;
 	await cx.note(`at ${rate}, as before; --rate names another`);
 	return rate;
 }
 
-async function foresee(
-	cx: CommandContext,
-	{ campaign, run, rows }: { campaign: Campaign; run: CampaignRun; rows: Rest },
-): Promise<undefined> {
-	await (await rows?.())?.close();
-	if (campaign.state === 'staged' && campaign.is_complete && !isOverList(campaign)) await assertStaged(run);
-	await foreseeResume(cx, campaign);
-}
-
 function isOverList({ source, list_id, position }: Campaign): boolean {
 	return source === null && list_id !== null && position === 0;
 }
 
-async function recipientsOf(
-	cx: CommandContext,
-	campaign: Campaign,
-	rows: Rest,
-	source: string | undefined,
-): Promise<Recipients> {
+type Source = string | undefined;
+
+async function recipientsOf(cx: CommandContext, campaign: Campaign, rows: Rest, source: Source) {
 	const { key, list_id, state } = campaign;
 	const subject = campaign.subject ?? '';
 	const shared = { draft: null, isBulk: campaign.type === 'BULK' };
@@ -168,25 +156,26 @@ async function recipientsOf(
 	}
 	const path = campaign.source?.['path'];
 	const of = path === undefined ? `the campaign "${key}"` : basename(path);
+	const stage: Recipients['stage'] = async (place, session) => {
+		const { stageRest } = await import('../send/rows.js');
+		return stageRest(cx, place, session, { of, rows });
+	};
 	return {
 		...shared,
 		of,
 		selection: null,
 		subject: campaign.requests ? null : subject,
 		again: source,
-		stage: async (place, session) => {
-			const { stageRest } = await import('../send/rows.js');
-			return stageRest(cx, place, session, { of, rows });
-		},
+		stage,
 	};
 }
 
 /** Reads the remaining rows, only from a file with the original content, so that other people get no mail. */
 function restOf(cx: CommandContext, campaign: Campaign, given: string | undefined): Rest {
 	if (isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged') return null;
-	const { key, source, position } = campaign;
+	const { key, source } = campaign;
 	const file = given === undefined ? source?.['path'] : inputName(given);
-	if (source === null || file === undefined) throw notFromFile({ key, source, position });
+	if (source === null || file === undefined) throw notFromFile(campaign);
 	return async () => {
 		const { openRowsAgain } = await import('../send/rows.js');
 		const rows = await openRowsAgain(cx, file, source);
@@ -200,14 +189,12 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 }
 
 /** A pipe can send its rows again; only the caller of the API has the rows of an API call. */
-function notFromFile({ key, source, position }: Pick<Campaign, 'key' | 'source' | 'position'>): UsageError {
+function notFromFile({ key, source, position }: Campaign): UsageError {
+	const again = mailctl('campaigns', 'resume', key, '--source', '-');
+	const hint = [mailctl('campaigns', 'cancel', key), ' drops it'];
 	const rows = counted(position, 'row');
-	const again = [
-		mailctl('campaigns', 'resume', key, '--source', '-'),
-		' continues with the same rows from standard input, ',
-	];
-	return new UsageError(
-		`the campaign "${key}" stopped after ${rows} that did not come from a file; nothing was sent`,
-		{ hint: [...(source === null ? [] : again), mailctl('campaigns', 'cancel', key), ' drops it'] },
-	);
+	const what = `the campaign "${key}" stopped after ${rows} that did not come from a file; nothing was sent`;
+	return new UsageError(what, {
+		hint: source === null ? hint : [again, ' continues with the same rows from standard input, ', ...hint],
+	});
 }

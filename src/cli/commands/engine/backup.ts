@@ -57,14 +57,9 @@ export const backup = command({
 			signal: cx.signal,
 			onRemoved: (name) => cx.note(`removed ${name}, left by a backup that was killed`),
 		}).finally(stop);
+		const duration_ms = Math.round(performance.now() - began);
 		await cx.out.document(
-			{
-				database,
-				file: resolve(file),
-				...made,
-				replaced,
-				duration_ms: Math.round(performance.now() - began),
-			},
+			{ database, file: resolve(file), ...made, replaced, duration_ms },
 			`backed up ${database} to ${file} (${recordsOf(made)}; ${numberText(made.size_bytes)} bytes, every page checked)`,
 		);
 	},
@@ -136,12 +131,11 @@ export const restore = command({
 	},
 });
 
+type Restored = { uncertain: number; waiting: number; erased: number | null };
+
 /** A replaced database passes its erasures to the restored one. Without it, erased people may be back. */
-async function sayWhatToLookAt(
-	cx: CommandContext,
-	{ uncertain, waiting, erased }: { uncertain: number; waiting: number; erased: number | null },
-	isReplaced: boolean,
-): Promise<void> {
+async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplaced: boolean): Promise<void> {
+	const { uncertain, waiting, erased } = restored;
 	if (uncertain > 0)
 		await cx.note(
 			`${counted(uncertain, 'message')} being sent during the backup may have arrived, and will not be sent again`,

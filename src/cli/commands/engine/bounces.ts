@@ -51,7 +51,7 @@ const ingest = command({
 			: reason,
 	run: async (cx, { args }) => {
 		const kinds = { hard_bounce: 0, soft_bounce: 0, complaint: 0 };
-		const counts = await taken(cx, inputName(args.source), ({ effect }) => {
+		const counts = await ingestFrom(cx, inputName(args.source), ({ effect }) => {
 			kinds[effect] += 1;
 		});
 		const sentence = sentenceOf({ ...counts, ...kinds });
@@ -76,21 +76,16 @@ const unmatchedHint: Hint = [
 	' shows its contents',
 ];
 
-async function taken(
-	cx: CommandContext,
-	source: string,
-	onRecorded: (recorded: RecordedBounce) => void,
-): Promise<IngestCounts> {
+type OnRecorded = (recorded: RecordedBounce) => void;
+
+async function ingestFrom(cx: CommandContext, source: string, onRecorded: OnRecorded): Promise<IngestCounts> {
 	const from =
 		source === '-' ? { stream: addAbortSignal(cx.signal, cx.sources.stdin('source')) } : { path: source };
 	const unreadable: string[] = [];
 	try {
 		const engine = await cx.local();
 		return await engine.ingestBounces({
-			from,
-			dryRun: cx.dryRun,
-			signal: cx.signal,
-			onRecorded,
+			...{ from, dryRun: cx.dryRun, signal: cx.signal, onRecorded },
 			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
 		});
 	} catch (error) {
@@ -128,15 +123,15 @@ function tryLater(message: string, cause?: unknown): CliError {
 
 type Told = Exclude<keyof IngestCounts, 'read' | 'bounces'> | 'hard_bounce' | 'soft_bounce';
 
-const words: Readonly<Record<Told, readonly [one: string, several: string]>> = {
-	hard_bounce: ['hard bounce', 'hard bounces'],
-	soft_bounce: ['soft bounce', 'soft bounces'],
-	complaints: ['complaint', 'complaints'],
+const words: Readonly<Record<Told, readonly [one: string, several?: string]>> = {
+	hard_bounce: ['hard bounce'],
+	soft_bounce: ['soft bounce'],
+	complaints: ['complaint'],
 	duplicates: ['known already', 'known already'],
-	notices: ['notice', 'notices'],
-	auto_replies: ['automatic answer', 'automatic answers'],
+	notices: ['notice'],
+	auto_replies: ['automatic answer'],
 	unmatched: ['about no known message', 'about no known message'],
-	not_reports: ['no report', 'no reports'],
+	not_reports: ['no report'],
 	in_flight: ['about a message being sent', 'about messages being sent'],
 	unreadable: ['not readable', 'not readable'],
 };

@@ -3,7 +3,6 @@ import { confirmChange } from '../../config/profiles.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CountCheck } from '../../frame/connection.js';
-import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { type ExitCode, exits } from '../../frame/exit.js';
 import { answer } from '../../render/columns.js';
@@ -30,12 +29,11 @@ export const check = command({
 		if (target.kind !== 'local') throw onlyLocal('engine check');
 		const database = shownDatabase(target.url);
 		const { counts } = await cx.local();
-		const orphans = await cx.killable(() => readWhole(target.url), `reading ${database}`);
+		const { readWhole } = await import('../../connect/inspect.js');
+		const orphans = await cx.killable(async () => readWhole(target.url), `reading ${database}`);
 		if (repair) await confirmChange(cx, 'engine check --repair');
-		const found = await cx.killable(
-			() => (repair ? counts.repair() : counts.check()),
-			`recounting ${database}`,
-		);
+		const recount = () => (repair ? counts.repair() : counts.check());
+		const found = await cx.killable(recount, `recounting ${database}`);
 		const wrong = found.lists.length + found.figures + found.campaigns.length;
 		if (cx.dryRun) {
 			const what = repair ? `correct ${counted(wrong, 'counter')} of ${database}` : `check ${database}`;
@@ -49,22 +47,15 @@ export const check = command({
 			{ database, orphans, ...found, repaired },
 			isWell ? `${database} is undamaged${says}` : undefined,
 		);
-		for (const line of orphans) await cx.warn(line);
-		if (!repaired) await say(cx, found);
+		for (const line of [...orphans, ...(repaired ? [] : faultsIn(found))]) await cx.warn(line);
 		if (wrong > 0 && !repaired) await cx.hint(mailctl('engine', 'check', '--repair'));
 		return isWell ? exits.done : exits.found;
 	},
 });
 
-async function readWhole(url: string): Promise<string[]> {
-	const { readWhole } = await import('../../connect/inspect.js');
-	return readWhole(url);
-}
-
-async function say(cx: CommandContext, { lists, figures, campaigns }: CountCheck): Promise<void> {
+function* faultsIn({ lists, figures, campaigns }: CountCheck): Generator<string> {
 	for (const { list_id, name } of lists)
-		await cx.warn(`the counters of list ${list_id} "${name}" do not match its subscribers`);
-	if (figures > 0) await cx.warn(`the reports have ${counted(figures, 'wrong figure')}`);
-	for (const name of campaigns)
-		await cx.warn(`no worker would find the waiting messages of campaign "${name}"`);
+		yield `the counters of list ${list_id} "${name}" do not match its subscribers`;
+	if (figures > 0) yield `the reports have ${counted(figures, 'wrong figure')}`;
+	for (const name of campaigns) yield `no worker would find the waiting messages of campaign "${name}"`;
 }

@@ -35,6 +35,9 @@ const selector = {
 	summary: 'name the key in the DNS, such as s2026',
 } as const;
 
+const refusing = (check: (text: string) => string) => async (_: CommandContext, typed: string) =>
+	refusalOf(() => check(typed));
+
 const list = command({
 	name: 'list',
 	summary: 'list the keys and their DNS records',
@@ -58,14 +61,8 @@ const add = command({
 		'From then on every key of the domain signs mail whose From address has exactly this domain. To rotate a ' +
 		'key, add a new one, publish its record, and remove the old one after some days.',
 	options: {
-		domain: {
-			...domain,
-			whyNot: async (_: CommandContext, typed: string) => refusalOf(() => checkDomain(typed)),
-		},
-		selector: {
-			...selector,
-			whyNot: async (_: CommandContext, typed: string) => refusalOf(() => checkSelector(typed)),
-		},
+		domain: { ...domain, whyNot: refusing(checkDomain) },
+		selector: { ...selector, whyNot: refusing(checkSelector) },
 		keyFile: { kind: 'file', summary: 'read a private key (PEM, no passphrase) from a file' },
 		type: { kind: 'choice', choices: ['rsa', 'ed25519'], summary: 'create a key of this type (rsa)' },
 	},
@@ -88,10 +85,8 @@ const add = command({
 		const key = await dkim.add({ ...name, source });
 		if (key === null)
 			throw new CliError('conflict', exits.refused, `${name.domain} already has a key "${name.selector}"`);
-		if (cx.dryRun) {
-			const create = { ...name, type: key.type };
-			return cx.wouldDo(`sign the mail of ${name.domain} with the key ${name.selector}`, { create });
-		}
+		const what = `sign the mail of ${name.domain} with the key ${name.selector}`;
+		if (cx.dryRun) return cx.wouldDo(what, { create: { ...name, type: key.type } });
 		// Print name and value on separate lines for the form of a DNS provider, because a table would cut them.
 		if (cx.out.isBare) await cx.out.raw(`${key.dns_record}\n`);
 		else if (isForPeople(cx)) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
@@ -120,12 +115,10 @@ const remove = command({
 		const effect =
 			own.length === 1 ? `mail from ${name.domain} is no longer signed` : 'other keys still sign';
 		if (cx.dryRun) return cx.wouldDo(`remove the key ${name.selector}: ${effect}`, { delete: [name] });
-		await cx.confirm({ kind: 'mild', what: `remove the key ${name.selector} of ${name.domain}: ${effect}` });
+		const what = `the key ${name.selector} of ${name.domain}: ${effect}`;
+		await cx.confirm({ kind: 'mild', what: `remove ${what}` });
 		await dkim.remove(name);
-		await cx.out.document(
-			{ removed: [name] },
-			`removed the key ${name.selector} of ${name.domain}: ${effect}`,
-		);
+		await cx.out.document({ removed: [name] }, `removed ${what}`);
 	},
 });
 

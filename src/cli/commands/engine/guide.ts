@@ -8,6 +8,7 @@ import { mailctl, type OwnCommand } from '../../frame/command-line.js';
 import type { SmtpTest } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
+import { given } from '../../frame/values.js';
 import { noAddress } from '../../verbs/address-faults.js';
 import { matching } from '../../verbs/choices.js';
 import { acceptance, loginRemedy, smtpRefusal } from '../../verbs/refusals.js';
@@ -32,7 +33,7 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const first = (await senders?.page({ page_size: 1 }, { signal: cx.signal }))?.results[0];
 	const typed = await cx.ask('Sender address:', {
 		check: async (text) => noAddress(text, 'mailbox'),
-		...(first !== undefined && { initial: first.from_email }),
+		...given({ initial: first?.from_email }),
 	});
 	const sender = typed.trim();
 	const server = await askServer(cx, now, sender);
@@ -40,14 +41,11 @@ export async function guideInit(cx: CommandContext): Promise<Guided> {
 	const known = now['public_url'];
 	const later = known === undefined ? ' (Enter: later)' : '';
 	const publicUrl = await cx.ask(`Public URL of this service, for links in mails${later}:`, {
-		...(known !== undefined && { initial: known }),
+		...given({ initial: known }),
 		check: async (text) => (text === '' ? null : url(text)),
 	});
-	const zones = new Set([
-		now['time_zone'] ?? timeZoneOf(cx.settings),
-		'UTC',
-		...Intl.supportedValuesOf('timeZone'),
-	]);
+	const ownZone = now['time_zone'] ?? timeZoneOf(cx.settings);
+	const zones = new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')]);
 	const choices = [...zones].map((name) => ({ name, value: name, names: [name] }));
 	const zone = await cx.search('Time zone (days of reports are counted in it):', async (typed) =>
 		matching(choices, typed.trim().replaceAll(' ', '_')),
@@ -81,24 +79,23 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 	await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
 }
 
+type Stored = Readonly<Record<string, string>>;
+
 /** Tries the mail server before it stores the answer. If the server does not work, asks again with the answer to edit. */
-async function askServer(
-	cx: CommandContext,
-	now: Readonly<Record<string, string>>,
-	sender: string,
-): Promise<Record<string, string>> {
+async function askServer(cx: CommandContext, now: Stored, sender: string): Promise<Record<string, string>> {
 	const { normalOf } = await import('../../connect/local.js');
 	let initial = now['smtp_url'];
 	for (;;) {
 		const later = initial === undefined ? ' (Enter: later)' : '';
 		const typed = await cx.ask(`Mail server, smtp[s]://USER@HOST:PORT${later}:`, {
-			...(initial !== undefined && { initial }),
+			...given({ initial }),
 			check: whyNoServer,
 		});
 		if (typed.trim() === '') return {};
 		const url = await normalOf('smtp_url', typed);
-		const password = await askPassword(cx, url, now['smtp_url'] === url ? now['smtp_password'] : undefined);
-		const values = { smtp_url: url, ...(password !== undefined && { smtp_password: password }) };
+		const stored = now['smtp_url'] === url ? now['smtp_password'] : undefined;
+		const password = await askPassword(cx, url, stored);
+		const values = { smtp_url: url, ...given({ smtp_password: password }) };
 		const test = await tryServer(cx, { ...now, ...values }, sender);
 		if (test.ok) {
 			await cx.note(acceptance(test));
@@ -116,11 +113,7 @@ async function askServer(
 	}
 }
 
-async function askPassword(
-	cx: CommandContext,
-	url: string,
-	stored: string | undefined,
-): Promise<string | undefined> {
+async function askPassword(cx: CommandContext, url: string, stored: string | undefined) {
 	const { username } = new URL(url);
 	if (username === '') return undefined;
 	const enter = stored === undefined ? '' : ' (Enter: as stored)';
@@ -140,11 +133,7 @@ async function whyNoServer(text: string): Promise<string | null> {
 	}
 }
 
-async function tryServer(
-	cx: CommandContext,
-	values: Readonly<Record<string, string>>,
-	sender: string,
-): Promise<SmtpTest> {
+async function tryServer(cx: CommandContext, values: Stored, sender: string): Promise<SmtpTest> {
 	const { smtpOf, testSmtp } = await import('../../connect/mail.js');
 	const address = parseMailbox(sender)?.address ?? null;
 	const settings = smtpOf(
@@ -167,7 +156,7 @@ async function tryServer(
 
 function commandOf(sender: string, values: Readonly<Record<string, string | null>>): OwnCommand {
 	const { smtp_url, smtp_password, public_url, time_zone, keep_messages } = values;
-	const given = {
+	const flags = {
 		'--sender': sender,
 		'--smtp': smtp_url,
 		'--smtp-password-file': smtp_password === undefined ? undefined : 'FILE',
@@ -175,8 +164,6 @@ function commandOf(sender: string, values: Readonly<Record<string, string | null
 		'--time-zone': time_zone,
 		'--keep-messages': keep_messages ?? 'none',
 	};
-	const words = Object.entries(given).flatMap(([flag, value]) =>
-		value === undefined || value === null ? [] : [flag, value],
-	);
+	const words = Object.entries(flags).flatMap(([flag, value]) => (value == null ? [] : [flag, value]));
 	return mailctl('engine', 'init', ...words);
 }

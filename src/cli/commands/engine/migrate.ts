@@ -60,6 +60,8 @@ export const migrate = command({
 
 type Moving = Awaited<ReturnType<typeof import('../../connect/migrate.js')['openMove']>>;
 
+type Named = { source: string; to: string };
+
 function whyNotAnother(to: string, source: string): string | null {
 	const isSame = isPostgres(to) ? to === source : resolve(to) === resolve(source);
 	return isSame ? 'that is the same database' : null;
@@ -71,11 +73,7 @@ function ownDatabase(cx: CommandContext): string {
 	return target.url;
 }
 
-async function moveOver(
-	cx: CommandContext,
-	moving: Moving,
-	named: { source: string; to: string },
-): Promise<void> {
+async function moveOver(cx: CommandContext, moving: Moving, named: Named): Promise<void> {
 	const { from, to } = moving;
 	const plan = await moving.plan();
 	const what = `move ${from} to ${to} (${counted(plan.rows, 'row')})`;

@@ -68,9 +68,8 @@ const unwrap = command({
 	examples: ['mailctl engine secrets unwrap --yes'],
 	run: async (cx) => {
 		const { secrets } = await cx.local();
-		const isAsked = !cx.dryRun && (await secrets.counts()).length > 0;
-		if (isAsked)
-			await cx.confirm({ kind: 'mild', what: 'store every secret of the database without encryption' });
+		const what = 'store every secret of the database without encryption';
+		if (!cx.dryRun && (await secrets.counts()).length > 0) await cx.confirm({ kind: 'mild', what });
 		await rewrite(cx, 'plain');
 	},
 });
@@ -83,11 +82,9 @@ async function rewrite(cx: CommandContext, as: 'wrapped' | 'plain'): Promise<voi
 		throw inUse(others, `stop these processes, try again, then start them ${start}`);
 	}
 	const counts = await secrets.counts();
-	if (cx.dryRun)
-		return cx.wouldDo(
-			`store every secret ${as === 'wrapped' ? 'encrypted' : 'without encryption'}`,
-			as === 'wrapped' ? { wrap: counts } : { unwrap: counts },
-		);
+	const how = as === 'wrapped' ? 'encrypted' : 'without encryption';
+	const plan = as === 'wrapped' ? { wrap: counts } : { unwrap: counts };
+	if (cx.dryRun) return cx.wouldDo(`store every secret ${how}`, plan);
 	await cx.out.rows(counts, columns, { all: true });
 	if (counts.length === 0) await cx.note('the database has no secrets yet');
 }

@@ -39,7 +39,13 @@ const get = command({
 		const { format } = cx.out;
 		const { setting } = args;
 		if (setting !== undefined) assertSetting(engine, setting);
-		const found = (await readAll(engine)).filter(({ name }) => (setting ?? name) === name);
+		const { names, defaults } = engine.settings;
+		const values = await engine.settings.get();
+		const found = Object.entries(names)
+			.filter(([name]) => (setting ?? name) === name)
+			.map(([name, meaning]) => ({
+				...{ name, value: values[name] ?? null, default: defaults[name] ?? null, meaning },
+			}));
 		const isPlain = cx.globals.fields === undefined;
 		if (isPlain && format === 'table') return cx.out.raw(await page(cx, found));
 		// TSV by default means a pipe, so print the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
@@ -119,11 +125,9 @@ export const settings: CommandGroup = {
 	commands: [get, set, unset],
 };
 
-export async function agreeToLess(
-	cx: CommandContext,
-	engine: LocalEngine,
-	values: Readonly<Record<string, string | null>>,
-): Promise<void> {
+type Values = Readonly<Record<string, string | null>>;
+
+export async function agreeToLess(cx: CommandContext, engine: LocalEngine, values: Values): Promise<void> {
 	const what = await whatGoes(engine, values);
 	if (what === null) return;
 	if (cx.dryRun) await cx.note(`This would ${what}.`);
@@ -137,7 +141,7 @@ function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	});
 }
 
-export function ofSettings(values: Readonly<Record<string, string | null>>): Refusal {
+export function ofSettings(values: Values): Refusal {
 	return { input: values, hint: settingHint, exit: exits.usage };
 }
 
@@ -148,16 +152,6 @@ function settingHint({ path }: Refused): string | undefined {
 
 export function withoutLineEnd(text: string): string {
 	return text.replace(/\r?\n$/, '');
-}
-
-async function readAll({ settings }: LocalEngine): Promise<Setting[]> {
-	const values = await settings.get();
-	return Object.entries(settings.names).map(([name, meaning]) => ({
-		name,
-		value: values[name] ?? null,
-		default: settings.defaults[name] ?? null,
-		meaning,
-	}));
 }
 
 async function page(cx: CommandContext, all: readonly Setting[]): Promise<string> {

@@ -34,6 +34,8 @@ const createColumns: Columns<NewApiToken> = [
 	column('token', 'TOKEN', { isWhole: true, isName: true }),
 ];
 
+const nameOption = { kind: 'text', required: true, ask: 'Name of the token:' } as const;
+
 const create = command({
 	name: 'create',
 	summary: 'create a token, which is shown only once',
@@ -41,12 +43,7 @@ const create = command({
 		'Scopes: read (everything but webhooks), send (messages and campaigns; to a list it needs read too), ' +
 		'admin (everything). Only a hash is stored, so a lost token must be replaced.',
 	options: {
-		name: {
-			kind: 'text',
-			required: true,
-			ask: 'Name of the token:',
-			summary: 'name the token after its user or program',
-		},
+		name: { ...nameOption, summary: 'name the token after its user or program' },
 		scope: { kind: 'choices', choices: tokenScopes, summary: 'allow this scope (admin)' },
 	},
 	writes: true,
@@ -66,8 +63,8 @@ const create = command({
 		const scopes = scope.length === 0 ? ['admin' as const] : tokenScopes.filter((one) => scope.includes(one));
 		const made = await (await cx.local()).tokens.create({ name, scopes });
 		if (made === null) throw new CliError('conflict', exits.refused, `a token "${name}" already exists`);
-		if (cx.dryRun)
-			return cx.wouldDo(`create the token ${name} (${scopes.join(', ')})`, { create: { name, scopes } });
+		const what = `create the token ${name} (${scopes.join(', ')})`;
+		if (cx.dryRun) return cx.wouldDo(what, { create: { name, scopes } });
 		// Print only the token for a person or `$(…)`.
 		if (cx.out.isBare || isForPeople(cx)) await cx.out.raw(`${made.token}\n`);
 		else await cx.out.record(made, createColumns);

@@ -46,7 +46,19 @@ export const campaignsCompare = command({
 		'mailctl campaigns compare november december',
 		'mailctl campaigns compare november december -o json',
 	],
-	run: (cx, { args }) => compareCampaigns(cx, args.campaign),
+	run: async (cx, { args }) => {
+		if (args.campaign.length < 2)
+			throw new UsageError('give two or more campaigns to compare', { hint: mailctl('campaigns', 'list') });
+		const api = await cx.api();
+		const reports = await need(api, 'reports', 'mailctl campaigns compare');
+		const campaigns = await need(api, 'campaigns', 'mailctl campaigns compare');
+		const sides: Side[] = [];
+		for (const text of args.campaign) {
+			const { id, key } = await findCampaign(cx, campaigns, text);
+			sides.push(await sideOf(cx, reports, { campaign_unique_id: id }, { name: key, id }));
+		}
+		await print(cx, sides);
+	},
 });
 
 export const reportCompare = command({
@@ -74,26 +86,10 @@ export const reportCompare = command({
 	},
 });
 
-async function compareCampaigns(cx: CommandContext, names: readonly string[]): Promise<void> {
-	if (names.length < 2)
-		throw new UsageError('give two or more campaigns to compare', { hint: mailctl('campaigns', 'list') });
-	const api = await cx.api();
-	const reports = await need(api, 'reports', 'mailctl campaigns compare');
-	const campaigns = await need(api, 'campaigns', 'mailctl campaigns compare');
-	const sides: Side[] = [];
-	for (const text of names) {
-		const { id, key } = await findCampaign(cx, campaigns, text);
-		sides.push(await sideOf(cx, reports, { campaign_unique_id: id }, { name: key, id }));
-	}
-	await print(cx, sides);
-}
+type Reports = Extensions['reports'];
+type Who = Pick<Side, 'name' | 'id'>;
 
-async function sideOf(
-	cx: CommandContext,
-	reports: Extensions['reports'],
-	query: DetailsQuery,
-	who: Pick<Side, 'name' | 'id'>,
-): Promise<Side> {
+async function sideOf(cx: CommandContext, reports: Reports, query: DetailsQuery, who: Who): Promise<Side> {
 	const { from, to, total } = await reports.details(query, { signal: cx.signal });
 	const rates = rateNames.map((name) => {
 		const part = total[name === 'clicked_of_opened' ? 'clicked' : name];
@@ -137,41 +133,42 @@ const labels: Partial<Record<Measure, string>> = {
 function columnsOf(first: Side, others: readonly Side[], isForPeople: boolean): Columns<Measure> {
 	const measured = ({ figures, rates }: Side, measure: Measure) =>
 		measure === 'sent' ? figures.sent : rates[measure];
-	/** Without mail, a side has no rate to compare. */
 	const column = (
-		key: string,
-		header: string,
+		[key, header]: readonly [string, string],
 		sides: readonly Side[],
-		{
-			value,
-			text,
-		}: { value: (measure: Measure) => number; text: (value: number, isCount: boolean) => string },
+		measureOf: (measure: Measure) => number,
+		text: (value: number, isCount: boolean) => string,
 	): Column<Measure> => ({
 		...{ key, header, align: 'right' },
 		value: (measure) => {
-			if (!isForPeople) return value(measure);
-			const isCount = measure === 'sent';
-			const hasRates = isCount || sides.every(({ figures }) => figures[baseOf[measure]] !== 0);
-			return hasRates ? text(value(measure), isCount) : '-';
+			const value = measureOf(measure);
+			if (!isForPeople) return value;
+			if (measure === 'sent') return text(value, true);
+			// Without mail, a side has no rate to compare.
+			return sides.every(({ figures }) => figures[baseOf[measure]] !== 0) ? text(value, false) : '-';
 		},
 	});
-	const sideColumn = (side: Side, at: number) =>
-		column(`side_${at}`, side.name, [side], {
-			value: (measure) => measured(side, measure),
-			text: (value, isCount) => (isCount ? numberText(value) : shareText(value)),
-		});
-	const differenceColumn = (side: Side, at: number) =>
-		column(`difference_${at}`, 'DIFFERENCE', [first, side], {
-			value: (measure) => rounded(measured(side, measure) - measured(first, measure)),
-			text: (value, isCount) => {
+	const columnsFor = (side: Side, at: number) => [
+		column(
+			[`side_${at}`, side.name],
+			[side],
+			(measure) => measured(side, measure),
+			(value, isCount) => (isCount ? numberText(value) : shareText(value)),
+		),
+		column(
+			[`difference_${at}`, 'DIFFERENCE'],
+			[first, side],
+			(measure) => rounded(measured(side, measure) - measured(first, measure)),
+			(value, isCount) => {
 				const sign = value > 0 ? '+' : value < 0 ? '-' : '';
 				const size = Math.abs(value);
 				return `${sign}${isCount ? numberText(size) : `${size.toFixed(2)} points`}`;
 			},
-		});
+		),
+	];
 	return [
 		{ key: 'label', header: 'MEASURE', isName: true, value: (measure) => labels[measure] ?? measure },
-		sideColumn(first, 1),
-		...others.flatMap((side, at) => [sideColumn(side, at + 2), differenceColumn(side, at + 2)]),
+		...columnsFor(first, 1).slice(0, 1),
+		...others.flatMap((side, at) => columnsFor(side, at + 2)),
 	];
 }

@@ -27,7 +27,6 @@ export const subscriberErase = command({
 	examples: ['mailctl subscribers erase ann@example.com --confirm ann@example.com'],
 	run: async (cx, { args, options }) => {
 		const { address: email } = assertAddress(args.email);
-		await cx.connection();
 		const erasures = await need(await cx.api(), 'erasures');
 		return options.lift ? lift(cx, erasures, email) : erase(cx, erasures, email);
 	},
@@ -35,9 +34,8 @@ export const subscriberErase = command({
 
 async function erase(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
 	// The question shows what is stored, so that a mistyped address is noticed.
-	const { is_known, ...person } = await (await need(await cx.api(), 'people')).get(email, {
-		signal: cx.signal,
-	});
+	const people = await need(await cx.api(), 'people');
+	const { is_known, ...person } = await people.get(email, { signal: cx.signal });
 	const found = { subscribers: person.subscribers.length, messages: person.messages };
 	const what = is_known
 		? `erase ${email} for good: ${sizeOf(found)}`
@@ -70,8 +68,8 @@ async function lift(cx: CommandContext, erasures: Erasures, email: string): Prom
 		question: { kind: 'mild', what },
 		make: async () => {
 			const done = await orNull(erasures.lift(email, { signal: cx.signal }).then(() => email));
-			if (done === null) throw missing('erased address', email, mailctl('subscribers', 'find', email));
-			return done;
+			if (done !== null) return done;
+			throw missing('erased address', email, mailctl('subscribers', 'find', email));
 		},
 	});
 	if (lifted !== null) await cx.out.document({ lifted }, `${email} may be added again`);

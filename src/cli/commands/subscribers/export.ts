@@ -1,4 +1,3 @@
-import type { SubscriberTuple, TupleKeys } from '../../../api/exports.js';
 import type { List, Subscriber, SubscriberFilter } from '../../../api/records.js';
 import type { PeopleColumn } from '../../../tables/write-people.js';
 import { command } from '../../frame/command.js';
@@ -48,12 +47,13 @@ export const subscriberExport = command({
 		const filter = filterOf(options);
 		const matches = await matcherOf(cx, options.where);
 		const { keys, ...written } = await writing(columns, to);
+		async function* matching(matches: (person: Subscriber) => boolean) {
+			for await (const piece of walkSubscribers(cx, list, filter))
+				yield piece.filter(matches).map((person) => tupleOf(person, keys));
+		}
 		return exportRecords(cx, to, {
 			...written,
-			pieces:
-				matches === null
-					? walkTuples(cx, list, { ...filter, keys })
-					: matching(walkSubscribers(cx, list, filter), keys, matches),
+			pieces: matches === null ? walkTuples(cx, list, { ...filter, keys }) : matching(matches),
 			total: matches === null ? expected(list, filter) : null,
 			noun: 'subscriber',
 			answer: { list_id: list.id },
@@ -65,14 +65,6 @@ async function writing(columns: readonly PeopleColumn[], { format, guard }: Dest
 	const { csvFormat, formatHeader, jsonFormat, keysOf } = await import('../../../tables/write-people.js');
 	const line = format === 'csv' ? csvFormat(columns, guard) : jsonFormat(columns);
 	return { header: formatHeader(columns), line, keys: keysOf(columns) };
-}
-
-async function* matching(
-	pieces: AsyncIterable<readonly Subscriber[]>,
-	keys: TupleKeys,
-	matches: (person: Subscriber) => boolean,
-): AsyncGenerator<readonly SubscriberTuple[]> {
-	for await (const piece of pieces) yield piece.filter(matches).map((person) => tupleOf(person, keys));
 }
 
 async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {

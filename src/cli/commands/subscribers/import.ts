@@ -94,8 +94,8 @@ export const subscriberImport = command({
 				options = await guideColumns(cx, table, options);
 			}
 			const mapping = await mapColumns(cx, table, options);
-			await assertKnownStates(cx, { table, file: isOnce ? null : file, states: mapping.states });
-			await sayColumns(cx, { name: importName(file), table, mapping });
+			await assertKnownStates(cx, table, isOnce ? null : file, mapping);
+			await sayColumns(cx, importName(file), table, mapping);
 			if (options !== given || asked.size > 0) {
 				const { sayCommand } = await import('./import/guide.js');
 				await sayCommand(cx, file, list, options);

@@ -80,11 +80,7 @@ export async function inList(cx: CommandContext, { list, by }: ListChoice): Prom
 	return { list: found, subscribers: api.subscribers(found.id) };
 }
 
-export async function resolveSubscriber(
-	cx: CommandContext,
-	within: InList,
-	text: string,
-): Promise<Subscriber> {
+export async function resolveSubscriber(cx: CommandContext, within: InList, text: string) {
 	const found = await findSubscriber(cx, within, text);
 	if (found !== null) return found;
 	const { id, name } = within.list;
@@ -92,11 +88,7 @@ export async function resolveSubscriber(
 }
 
 /** Compares addresses case-insensitively, even if the service does not, or ignores the filter. */
-export async function findSubscriber(
-	cx: CommandContext,
-	{ subscribers }: Pick<InList, 'subscribers'>,
-	text: string,
-): Promise<Subscriber | null> {
+export async function findSubscriber(cx: CommandContext, { subscribers }: InList, text: string) {
 	const { signal } = cx;
 	if (isRecordId(text)) return orNull(subscribers.get(Number(text), { signal }));
 	const key = emailKey(text);
@@ -108,11 +100,7 @@ export async function findSubscriber(
 	return searchAddress((request) => subscribers.page(request, { signal }), text);
 }
 
-export async function* findInAllLists(
-	api: Api,
-	email: string,
-	signal: AbortSignal,
-): AsyncGenerator<Subscriber> {
+export async function* findInAllLists(api: Api, email: string, signal: AbortSignal) {
 	const lists = await collect(walk(api.lists, {}, { signal }));
 	const key = emailKey(email);
 	const { ext } = await api.capabilities();
@@ -125,10 +113,9 @@ export async function* findInAllLists(
 	}
 }
 
-export async function subscribersByKey(
-	api: Api,
-	list_id: number,
-): Promise<Collection<SubscriberFilter, Subscriber>> {
+type ByKey = Collection<SubscriberFilter, Subscriber>;
+
+export async function subscribersByKey(api: Api, list_id: number): Promise<ByKey> {
 	const { exports } = (await api.capabilities()).ext;
 	const subscribers = api.subscribers(list_id);
 	if (exports === undefined) return subscribers;
@@ -147,12 +134,10 @@ export async function subscribersByKey(
 
 const pieceSize = 1000;
 
+type Pieces = AsyncGenerator<readonly Subscriber[]>;
+
 /** Yields subscribers by ascending id. */
-export async function* walkSubscribers(
-	cx: CommandContext,
-	{ id }: List,
-	filter: SubscriberFilter,
-): AsyncGenerator<readonly Subscriber[]> {
+export async function* walkSubscribers(cx: CommandContext, { id }: List, filter: SubscriberFilter): Pieces {
 	const api = await cx.api();
 	const { exports } = (await api.capabilities()).ext;
 	if (exports !== undefined)
@@ -182,7 +167,7 @@ export function tupleOf(person: Subscriber, keys: TupleKeys): SubscriberTuple {
 	return tupleKeys[keys].map((key) => person[key]);
 }
 
-async function* inPieces(rows: AsyncIterable<Subscriber>): AsyncGenerator<readonly Subscriber[]> {
+async function* inPieces(rows: AsyncIterable<Subscriber>): Pieces {
 	let piece: Subscriber[] = [];
 	for await (const row of rows) {
 		piece.push(row);

@@ -78,19 +78,7 @@ function figuresOf(stats: ListStats): Figure[] {
 	];
 }
 
-interface ListStats {
-	list_id: number;
-	name: string;
-	total: number;
-	active: number;
-	inactive: number;
-	verified: number;
-	reasons: Record<string, number>;
-	sources: Record<string, number>;
-	added: { last_7_days: number; last_30_days: number; days: { date: string; count: number }[] };
-	domains: { domain: string; count: number }[];
-	fields: { variable: string; filled: number }[];
-}
+type ListStats = ReturnType<Tally['stats']>;
 
 const shownDomains = 10;
 const shownDays = 30;
@@ -125,7 +113,7 @@ class Tally {
 			if (this.#filled.has(variable) && value !== null && value !== '') increase(this.#filled, variable);
 	}
 
-	stats({ id, name }: List): ListStats {
+	stats({ id, name }: List) {
 		const [total, active, verified] = [this.total, this.#active, this.#verified];
 		const days = [...this.#days].map(([date, count]) => ({ date, count }));
 		const sum = (some: typeof days) => some.reduce((sum, { count }) => sum + count, 0);

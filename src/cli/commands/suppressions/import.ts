@@ -1,12 +1,12 @@
 import { need } from '../../../api/capabilities.js';
 import { suppressionReasons } from '../../../api/suppressions.js';
 import type { TakeSuppressions } from '../../../jobs/suppression-imports.js';
-import type { Mapping } from '../../../tables/map-columns.js';
 import type { Table } from '../../../tables/read-table.js';
 import { command } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { inputName } from '../../frame/sources.js';
+import { given } from '../../frame/values.js';
 import { answers } from '../../render/columns.js';
 import {
 	answerImport,
@@ -56,8 +56,8 @@ export const suppressionImport = command({
 		const file = inputName(args.file);
 		const suppressions = await need(await cx.api(), 'suppressions');
 		const asked = await rejectsPathOf(cx, file, options.rejects);
-		const end = options.expires === undefined ? {} : { expires_at: parseExpires(cx, options.expires) };
-		const missing = { reason: options.reason, ...end };
+		const expires_at = options.expires && parseExpires(cx, options.expires);
+		const missing = { reason: options.reason, ...given({ expires_at }) };
 		const table = await openImport(cx, file, options);
 		try {
 			const mapping = await mapColumns(cx, table, options);
@@ -70,15 +70,11 @@ export const suppressionImport = command({
 			});
 			if (cx.dryRun || asked === null) {
 				if (asked !== null) await assertRejects({ path: asked, ...layout });
-				const { totals, plan } = await planImport(
-					cx,
-					job((rows) => suppressions.check(rows, { signal: cx.signal })),
-				);
+				const check: TakeSuppressions = (rows) => suppressions.check(rows, { signal: cx.signal });
+				const { totals, plan } = await planImport(cx, job(check));
 				const name = importName(file);
-				await cx.wouldDo(`suppress the addresses of ${name}: ${tallySentence(totals)}`, {
-					...{ import: name, ...totals },
-					...{ rejects: plan.first, reject_kinds: plan.kinds() },
-				});
+				const planned = { import: name, ...totals, rejects: plan.first, reject_kinds: plan.kinds() };
+				await cx.wouldDo(`suppress the addresses of ${name}: ${tallySentence(totals)}`, planned);
 				await plan.say(cx);
 				return undefined;
 			}
@@ -100,11 +96,9 @@ export const suppressionImport = command({
 	},
 });
 
-async function mapColumns(
-	cx: CommandContext,
-	{ header }: Table,
-	{ map, ignoreUnknown }: { map: readonly string[]; ignoreUnknown: boolean },
-): Promise<Mapping> {
+type MapOptions = { map: readonly string[]; ignoreUnknown: boolean };
+
+async function mapColumns(cx: CommandContext, { header }: Table, { map, ignoreUnknown }: MapOptions) {
 	const { mapSuppressionHeader, suppressionParts } = await import('../../../tables/suppression-columns.js');
 	const mapped = mapSuppressionHeader(header, { map, unknown: ignoreUnknown ? 'ignore' : 'refuse' });
 	if (mapped.kind === 'refused')

@@ -1,8 +1,8 @@
+import { createHash } from 'node:crypto';
 import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { need } from '../../../api/capabilities.js';
 import { codeOf } from '../../../api/errors.js';
-import { maxBodyBytes } from '../../../api/inputs.js';
 import type { Template } from '../../../api/records.js';
 import { trimWhitespace } from '../../../api/schema/python.js';
 import { makeFolders } from '../../../jobs/folders.js';
@@ -19,7 +19,6 @@ import { collect, walk } from '../../verbs/listing.js';
 import { missing } from '../../verbs/resolve.js';
 import { agree, carryOut, planSteps, type Step } from '../apply/plan.js';
 import { type Outcome, outcomeColumns } from '../templates.js';
-import { folderNames, markedFolder, sameFolder, templateName } from './folder-names.js';
 
 const fileOf = { name: 'subject.txt', html_body: 'body.html', text_body: 'body.txt' } as const;
 type Part = keyof typeof fileOf;
@@ -31,12 +30,18 @@ interface TemplateFolder {
 	fault: string | null;
 }
 
-export async function push(
-	cx: CommandContext,
-	{ directory, names, prune }: { directory: string; names: readonly string[]; prune: boolean },
-): Promise<void> {
+interface Chosen {
+	directory: string;
+	/** Empty: all templates. */
+	names: readonly string[];
+}
+
+type Push = Chosen & { prune: boolean };
+
+export async function push(cx: CommandContext, { directory, names, prune }: Push): Promise<void> {
 	await need(await cx.api(), 'templates');
 	const folders = await readFolders(directory);
+	if (folders === null) throw new UsageError(`${directory}: no such directory`);
 	const chosen = folders.filter(
 		({ folder, values }) => names.length === 0 || names.some((one) => one === values.name || one === folder),
 	);
@@ -52,7 +57,7 @@ export async function push(
 			return known.has(was) ? declared : { ...declared, was };
 		});
 	const wanted = new Set([...names, ...chosen.map(({ values }) => values.name)]);
-	const steps = (await planSteps(cx, { templates }, { prune })).filter(
+	const steps = (await planSteps(cx, { templates }, prune)).filter(
 		({ change }) => names.length === 0 || wanted.has(change.name),
 	);
 	const outcomes = outcomesOf(chosen, steps);
@@ -62,21 +67,31 @@ export async function push(
 		throw new UsageError(`${directory} has no folder for the template "${name}"`, { ...(hint && { hint }) });
 	}
 	for (const { values } of chosen) {
-		if (!steps.some(({ change }) => change.action !== 'delete' && change.name === values.name)) continue;
 		const { name, text_body, html_body } = values;
+		if (!steps.some(({ change }) => change.action !== 'delete' && change.name === name)) continue;
 		const content = { subject: name, text: text_body || null, html: html_body || null };
 		await warnOfFindings(cx, content, { bulk: false, isTemplate: true, of: name });
 	}
-	const what = `${directory}: ${tally(outcomes)}`;
 	if (cx.dryRun) {
 		if ((await cx.connection()).local !== null) await carryOut(cx, steps);
-		if (isTable(cx.out.format)) await cx.out.rows(outcomes, outcomeColumns, { all: true });
-		return cx.wouldDo(`push ${what}`, { push: directory, with: { templates: outcomes } });
+	} else {
+		await agree(cx, 'templates push', steps);
+		await carryOut(cx, steps);
 	}
-	await agree(cx, 'templates push', steps);
-	await carryOut(cx, steps);
-	await cx.out.rows(outcomes, outcomeColumns, { all: true });
-	await cx.note(`pushed ${what}`);
+	await report(cx, { push: directory }, outcomes);
+}
+
+/** Prints what was pushed or pulled, or would be. */
+async function report(cx: CommandContext, place: { push: string } | { pull: string }, outcomes: Outcome[]) {
+	const [[verb, directory] = []] = Object.entries(place);
+	const counts = (['created', 'updated', 'unchanged', 'deleted'] as const).flatMap((action) => {
+		const count = outcomes.filter((one) => one.action === action).length;
+		return count === 0 ? [] : [`${count} ${action}`];
+	});
+	const what = `${directory}: ${counts.length === 0 ? 'no templates' : counts.join(', ')}`;
+	if (!cx.dryRun || isTable(cx.out.format)) await cx.out.rows(outcomes, outcomeColumns, { all: true });
+	if (cx.dryRun) return cx.wouldDo(`${verb} ${what}`, { ...place, with: { templates: outcomes } });
+	await cx.note(`${verb === 'push' ? 'pushed' : 'pulled to'} ${what}`);
 }
 
 function outcomesOf(folders: readonly TemplateFolder[], steps: readonly Step[]): Outcome[] {
@@ -103,28 +118,16 @@ interface Difference {
 	isThere: boolean;
 }
 
-export async function pull(
-	cx: CommandContext,
-	{ directory, names, force }: { directory: string; names: readonly string[]; force: boolean },
-): Promise<void> {
+type Pull = Chosen & { force: boolean };
+
+export async function pull(cx: CommandContext, { directory, names, force }: Pull): Promise<void> {
 	const templates = await need(await cx.api(), 'templates');
 	const all = await collect(walk(templates, {}, { signal: cx.signal }));
 	const unknown = names.find((one) => !all.some(({ id, name }) => one === name || one === id));
-	if (unknown !== undefined) {
-		const near = didYouMean(
-			unknown,
-			all.map(({ name }) => name),
-		);
-		throw missing('template', unknown, near ?? mailctl('templates', 'list'));
-	}
-	const isThere = await readdir(directory).then(
-		() => true,
-		(error: unknown) => {
-			if (codeOf(error) === 'ENOENT') return false;
-			throw error;
-		},
-	);
-	const folders = isThere ? await readFolders(directory) : [];
+	const known = all.map(({ name }) => name);
+	if (unknown !== undefined)
+		throw missing('template', unknown, didYouMean(unknown, known) ?? mailctl('templates', 'list'));
+	const folders = (await readFolders(directory)) ?? [];
 	const places = placesOf(all, folders);
 	const chosen = all.filter(
 		({ id, name }) => names.length === 0 || names.includes(name) || names.includes(id),
@@ -139,11 +142,7 @@ export async function pull(
 		pulled.push({ action, name, folder, files: differences.map(({ part }) => fileOf[part]), differences });
 	}
 	const outcomes = pulled.map(({ differences: _, ...outcome }) => outcome);
-	const what = `${directory}: ${tally(outcomes)}`;
-	if (cx.dryRun) {
-		if (isTable(cx.out.format)) await cx.out.rows(outcomes, outcomeColumns, { all: true });
-		return cx.wouldDo(`pull ${what}`, { pull: directory, with: { templates: outcomes } });
-	}
+	if (cx.dryRun) return report(cx, { pull: directory }, outcomes);
 	const lost = pulled.flatMap(({ differences }) => differences.filter(({ isThere }) => isThere));
 	if (!force) await agreeToReplace(cx, directory, lost);
 	makeFolders(directory);
@@ -152,17 +151,12 @@ export async function pull(
 		makeFolders(join(directory, folder));
 		for (const difference of differences) await write(difference);
 	}
-	await cx.out.rows(outcomes, outcomeColumns, { all: true });
-	await cx.note(`pulled to ${what}`);
+	await report(cx, { pull: directory }, outcomes);
 }
 
 const mostNamed = 10;
 
-async function agreeToReplace(
-	cx: CommandContext,
-	directory: string,
-	lost: readonly Difference[],
-): Promise<void> {
+async function agreeToReplace(cx: CommandContext, directory: string, lost: readonly Difference[]) {
 	if (lost.length === 0) return;
 	const named = lost.slice(0, mostNamed).map(({ path }) => relative(directory, path));
 	const more = lost.length > mostNamed ? ` and ${lost.length - mostNamed} more` : '';
@@ -216,11 +210,10 @@ async function write({ path, wanted, isThere }: Difference): Promise<void> {
 	await writeOutputFile(path, isThere ? 'replace' : 'refuse', [wanted]);
 }
 
-async function readFolders(directory: string): Promise<TemplateFolder[]> {
-	const entries = await readdir(directory, { withFileTypes: true }).catch((error: unknown) => {
-		if (codeOf(error) !== 'ENOENT') throw error;
-		throw new UsageError(`${directory}: no such directory`, { cause: error });
-	});
+/** Null: there is no such directory. */
+async function readFolders(directory: string): Promise<TemplateFolder[] | null> {
+	const entries = await orMissing(readdir(directory, { withFileTypes: true }));
+	if (entries === null) return null;
 	const folders: TemplateFolder[] = [];
 	const seen = new Map<string, string>();
 	const shown = entries.filter((entry) => !entry.name.startsWith('.') && !entry.isFile());
@@ -268,21 +261,80 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 }
 
 async function readPart(path: string): Promise<Buffer | null> {
-	const there = await lstat(path).catch((error: unknown) => {
-		if (codeOf(error) === 'ENOENT') return null;
-		throw error;
-	});
+	const there = await orMissing(lstat(path));
 	if (there === null) return null;
 	if (there.isSymbolicLink()) throw new UsageError(`${path} is a symbolic link`);
 	if (!there.isFile()) throw new UsageError(`${path} is not a file`);
-	if (there.size > maxBodyBytes) throw new UsageError(`${path} is larger than 2 MiB`);
 	return readFile(path);
 }
 
-function tally(outcomes: readonly Outcome[]): string {
-	const counts = (['created', 'updated', 'unchanged', 'deleted'] as const).flatMap((action) => {
-		const count = outcomes.filter((one) => one.action === action).length;
-		return count === 0 ? [] : [`${count} ${action}`];
+function orMissing<T>(found: Promise<T>): Promise<T | null> {
+	return found.catch((error: unknown) => {
+		if (codeOf(error) === 'ENOENT') return null;
+		throw error;
 	});
-	return counts.length === 0 ? 'no templates' : counts.join(', ');
+}
+
+/** Octets of UTF-8. File systems allow 255, encrypted ones 143. */
+const maxBytes = 143;
+
+/** `~` and the first eight digits of the hash. */
+const markLength = 9;
+
+const special = /[\u0000-\u001f\u007f-\u009f%~/\\:*?"<>|]/;
+
+/**
+ * Maps names to folders. Writes characters that a folder cannot have as `%` and their octets. Names that are empty, too
+ * long, or equal except for case get `~` and a part of their hash, so `templateName` cannot restore them.
+ */
+export function folderNames(names: readonly string[]): ReadonlyMap<string, string> {
+	const counts = new Map<string, number>();
+	for (const name of names) counts.set(sameFolder(name), (counts.get(sameFolder(name)) ?? 0) + 1);
+	return new Map(
+		names.map((name) => {
+			const escaped = escapedChars(name).join('');
+			const isPlain =
+				escaped !== '' && Buffer.byteLength(escaped) <= maxBytes && counts.get(sameFolder(name)) === 1;
+			return [name, isPlain ? escaped : markedFolder(name)];
+		}),
+	);
+}
+
+function markedFolder(name: string): string {
+	let start = '';
+	for (const char of escapedChars(name)) {
+		if (Buffer.byteLength(start + char) > maxBytes - markLength) break;
+		start += char;
+	}
+	return `${start}~${createHash('sha256')
+		.update(name)
+		.digest('hex')
+		.slice(0, markLength - 1)}`;
+}
+
+export function templateName(folder: string): string {
+	return folder.replace(/(?:%[0-9A-F]{2})+/g, (escapes) => {
+		try {
+			return decodeURIComponent(escapes);
+		} catch {
+			return escapes;
+		}
+	});
+}
+
+/** Returns the same text for names that some file systems do not distinguish. */
+export function sameFolder(name: string): string {
+	return name.normalize('NFC').toLowerCase();
+}
+
+function escapedChars(name: string): string[] {
+	return [...name].map((char, at) =>
+		special.test(char) || (at === 0 && char === '.') ? octets(char) : char,
+	);
+}
+
+function octets(char: string): string {
+	return [...Buffer.from(char)]
+		.map((octet) => `%${octet.toString(16).toUpperCase().padStart(2, '0')}`)
+		.join('');
 }

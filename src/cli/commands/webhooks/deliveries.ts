@@ -14,7 +14,14 @@ import { UsageError } from '../../frame/errors.js';
 import { given } from '../../frame/values.js';
 import { answers, type Columns, column } from '../../render/columns.js';
 import { change } from '../../verbs/changing.js';
-import { beginningOf, listOptions, listRows, newestFirst, walk } from '../../verbs/listing.js';
+import {
+	beginningOf,
+	type Collection,
+	listRows,
+	newestFirst,
+	pageOptions,
+	walk,
+} from '../../verbs/listing.js';
 import { isUuid, missing, orNull } from '../../verbs/resolve.js';
 import { findWebhook, hookArg } from './record.js';
 
@@ -34,21 +41,17 @@ const columns: Columns<Shown> = [
 	column('date_attempted', 'ATTEMPTED', { time: 'text', wide: true }),
 	column('date_finished', 'FINISHED', { time: 'text', wide: true }),
 	column('payload', 'PAYLOAD', { wide: true }),
-	{
-		key: 'delivery_attempts',
-		header: 'DELIVERY ATTEMPTS',
+	column('delivery_attempts', 'DELIVERY ATTEMPTS', {
 		wide: true,
-		value: ({ delivery_attempts }: Shown) =>
-			delivery_attempts?.map((one) => attemptLine(one, one.at)).join('; '),
-		lines: ({ delivery_attempts = [] }: Shown, times) =>
+		value: ({ delivery_attempts }) => delivery_attempts?.map((one) => attemptLine(one, one.at)).join('; '),
+		lines: ({ delivery_attempts = [] }, times) =>
 			delivery_attempts.map((one) => attemptLine(one, times.text(one.at))),
-	},
+	}),
 ];
 
-function attemptLine(
-	{ number, status, error, duration_ms }: WebhookDeliveryDetail['delivery_attempts'][number],
-	at: string,
-): string {
+type Attempt = WebhookDeliveryDetail['delivery_attempts'][number];
+
+function attemptLine({ number, status, error, duration_ms }: Attempt, at: string): string {
 	return `${number}. ${at} ${status ?? error} in ${duration_ms} ms`;
 }
 
@@ -62,9 +65,7 @@ export const deliveries = command({
 	options: {
 		state: { kind: 'choice', choices: deliveryStates, summary: 'filter by state' },
 		since: { kind: 'date', summary: 'show deliveries created since this day' },
-		sort: listOptions.sort,
-		limit: listOptions.limit,
-		all: listOptions.all,
+		...pageOptions,
 	},
 	examples: [
 		'mailctl webhooks deliveries 3 --state failed',
@@ -82,7 +83,7 @@ export const deliveries = command({
 		const { state, since } = options;
 		const { how, ordering } = newestFirst(options);
 		const filter = { ordering, ...given({ state, since: since && beginningOf(cx, since) }) };
-		const ofHook: Parameters<typeof walk<DeliveryFilter, WebhookDelivery>>[0] = {
+		const ofHook: Collection<DeliveryFilter, WebhookDelivery> = {
 			page: (request, call) => log.page(id, request, call),
 		};
 		const rows = (limit: number | undefined) => walk(ofHook, filter, { signal: cx.signal, limit });
@@ -132,12 +133,7 @@ export const replay = command({
 	},
 });
 
-async function findDelivery(
-	cx: CommandContext,
-	log: Deliveries,
-	webhookId: number,
-	id: string,
-): Promise<WebhookDeliveryDetail> {
+async function findDelivery(cx: CommandContext, log: Deliveries, webhookId: number, id: string) {
 	const found = await orNull(log.get(webhookId, id, { signal: cx.signal }));
 	if (found === null) throw missing('delivery', id, mailctl('webhooks', 'deliveries', String(webhookId)));
 	return found;

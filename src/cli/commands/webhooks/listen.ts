@@ -1,9 +1,12 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { Api } from '../../../api/api.js';
 import { microsPerMs } from '../../../api/datetime.js';
-import { isRecord } from '../../../api/json.js';
+import { isRecord, readJson } from '../../../api/json.js';
 import { shownUrl } from '../../../api/quote.js';
 import { type Webhook, type WebhookType, webhookTypes } from '../../../api/records.js';
 import { canParseUrl } from '../../../api/schema/url.js';
+import { refuseSignature, signatureHeaders } from '../../../api/webhook-calls.js';
 import { command, type FileSource } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -11,10 +14,9 @@ import { CliError, UsageError } from '../../frame/errors.js';
 import { exits } from '../../frame/exit.js';
 import { clean } from '../../render/clean.js';
 import { type Columns, column } from '../../render/columns.js';
-import { cannotListen, Inbox, showArrivals } from '../../verbs/inbox.js';
+import { cannotListen, Inbox, portOption, showArrivals } from '../../verbs/inbox.js';
 import { explained } from '../../verbs/refusals.js';
 import { orNull } from '../../verbs/resolve.js';
-import type { Received } from './receiver.js';
 import { sentenceOf } from './record.js';
 
 const columns: Columns<Received> = [
@@ -27,6 +29,8 @@ const columns: Columns<Received> = [
 	{ key: 'body', header: 'BODY', wide: true, value: ({ body }: Received) => JSON.stringify(body) },
 ];
 
+const urlOption = { kind: 'text', placeholder: 'URL' } as const;
+
 export const listen = command({
 	name: 'listen',
 	summary: 'receive, check and forward notifications on this machine',
@@ -34,26 +38,12 @@ export const listen = command({
 		'Answers 204, 401 if the signature is wrong, or the answer of --forward-to. --register creates a temporary webhook for ' +
 		'each --type, and on a local database asks to set allow_private_webhooks.',
 	options: {
-		port: {
-			kind: 'integer',
-			min: 0,
-			max: 65_535,
-			default: 0,
-			summary: 'listen on this port of 127.0.0.1; 0 takes a free one',
-		},
-		forwardTo: {
-			kind: 'text',
-			summary: 'forward notifications to this URL, and return its answer',
-			placeholder: 'URL',
-		},
+		port: { ...portOption, default: 0, summary: 'listen on this port of 127.0.0.1; 0 takes a free one' },
+		forwardTo: { ...urlOption, summary: 'forward notifications to this URL, and return its answer' },
 		register: { kind: 'flag', summary: 'create temporary webhooks that call this machine' },
 		type: { kind: 'choices', choices: webhookTypes, summary: 'register for these events (default: all)' },
 		test: { kind: 'flag', summary: 'request a test notification after registering' },
-		url: {
-			kind: 'text',
-			summary: 'register this URL, where the service reaches this machine',
-			placeholder: 'URL',
-		},
+		url: { ...urlOption, summary: 'register this URL, where the service reaches this machine' },
 		secretFile: { kind: 'file', summary: 'check signatures with the secret (whsec_…) in this file' },
 		once: { kind: 'flag', summary: 'end after the first notification' },
 		wait: { kind: 'duration', summary: 'end after this time; exit 12 if nothing arrives' },
@@ -85,7 +75,6 @@ export const listen = command({
 		const secrets = secret === null ? await secretsOf(cx, api) : async () => [secret];
 		const counts = ({ refused }: Received) => refused === null;
 		const inbox = new Inbox<Received>(cx, { most: once ? 1 : undefined, wait, counts });
-		const { startReceiver } = await import('./receiver.js');
 		const receiver = await startReceiver({
 			...{ port, secrets, forwardTo, onReceived: (received) => inbox.add(received) },
 			nowMs: () => cx.clock.now() / microsPerMs,
@@ -96,7 +85,8 @@ export const listen = command({
 			await cx.note(`listening on ${receiver.url}`);
 			if (isRegistered) {
 				const url = publicUrl?.href ?? receiver.url;
-				await register(cx, api, { url, types: type.length > 0 ? type : webhookTypes, made });
+				const types = type.length > 0 ? type : webhookTypes;
+				await register(cx, api, made, { url, types });
 				if (test) await sendTest(cx, api, made, inbox);
 			} else await cx.hint('--register creates a webhook for this address until the command ends');
 			await showArrivals(cx, inbox, { columns, lineOf });
@@ -112,17 +102,21 @@ export const listen = command({
 	},
 });
 
-async function register(
-	cx: CommandContext,
-	{ webhooks }: Api,
-	{ url, types, made }: { url: string; types: readonly WebhookType[]; made: Webhook[] },
-): Promise<void> {
-	for (const type of types) {
-		const input = { url, type };
-		made.push(await explained(webhooks.create(input), { input }));
-	}
+type Wanted = { url: string; types: readonly WebhookType[] };
+
+async function register(cx: CommandContext, { webhooks }: Api, made: Webhook[], { url, types }: Wanted) {
+	for (const type of types)
+		made.push(await explained(webhooks.create({ url, type }), { input: { url, type } }));
 	const which = made.map(({ id, type }) => `${id} (${type})`).join(', ');
 	await cx.note(`registered ${made.length === 1 ? 'webhook' : 'webhooks'} ${which}`);
+}
+
+async function sendTest(cx: CommandContext, { webhooks }: Api, [hook]: Webhook[], inbox: Inbox<Received>) {
+	if (hook === undefined) return;
+	const answer = await webhooks.test(hook.id, { signal: cx.signal });
+	// The target of --forward-to may refuse a notification that arrived here.
+	if (answer.result !== false || inbox.count > 0) return;
+	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
 
 /** Passes no signal, because these calls must run even if a signal ended the command. */
@@ -131,19 +125,6 @@ async function unregister(cx: CommandContext, { webhooks }: Api, made: readonly 
 		await orNull(webhooks.delete(id)).catch(() =>
 			cx.warn(`webhook ${id} was not deleted`, mailctl('webhooks', 'delete', String(id))),
 		);
-}
-
-async function sendTest(
-	cx: CommandContext,
-	{ webhooks }: Api,
-	[hook]: readonly Webhook[],
-	inbox: Inbox<Received>,
-): Promise<void> {
-	if (hook === undefined) return;
-	const answer = await webhooks.test(hook.id, { signal: cx.signal });
-	// The target of --forward-to may refuse a notification that arrived here.
-	if (answer.result !== false || inbox.count > 0) return;
-	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
 
 async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
@@ -195,4 +176,118 @@ function lineOf({ id, type, verified, refused, forwarded, body }: Received): str
 function recipientOf(body: unknown): string {
 	const message = isRecord(body) ? body['message'] : null;
 	return isRecord(message) ? String(message['to'] ?? '') : '';
+}
+
+interface Received {
+	id: string | null;
+	type: string | null;
+	/** Whether the signature is valid; null if no secret is known. */
+	verified: boolean | null;
+	/** Why it was refused; null if it was accepted. */
+	refused: string | null;
+	/** The status from the target of --forward-to; null if it was not forwarded, or the target did not answer. */
+	forwarded: number | null;
+	/** The parsed body, or a text if it is not JSON. */
+	body: unknown;
+}
+
+/** The status of the target's answer, or why none came, with the URL free of secrets. */
+type Forwarded = { kind: 'answered'; status: number } | { kind: 'unanswered'; url: string; why: string };
+
+interface ReceiverOptions {
+	port: number;
+	/** `whsec_…`; null if unknown. */
+	secrets: () => Promise<readonly string[] | null>;
+	forwardTo: URL | null;
+	nowMs: () => number;
+	onReceived: (received: Received) => void;
+	onUnanswered: (handedOn: Forwarded & { kind: 'unanswered' }) => void;
+}
+
+const maxBodyBytes = 1024 * 1024;
+/** Shorter than the sender's timeout. */
+const forwardMs = 12_000;
+
+async function startReceiver(options: ReceiverOptions) {
+	const { createServer } = await import('node:http');
+	const server = createServer((request, response) => {
+		receive(options, request, response).catch(() => response.destroy());
+	});
+	await new Promise<void>((resolve, reject) => {
+		server.once('error', reject);
+		server.listen(options.port, '127.0.0.1', resolve);
+	});
+	// A listening TCP server has an address of this type.
+	const { port } = server.address() as AddressInfo;
+	return {
+		url: `http://127.0.0.1:${port}/`,
+		close: async () => {
+			// Let requests in progress end, but do not let an idle connection keep the process alive.
+			setTimeout(() => server.closeAllConnections(), 500).unref();
+			await new Promise<void>((resolve) => {
+				server.close(() => resolve());
+				server.closeIdleConnections();
+			});
+		},
+	};
+}
+
+async function receive(
+	{ secrets, forwardTo, nowMs, onReceived, onUnanswered }: ReceiverOptions,
+	request: IncomingMessage,
+	response: ServerResponse,
+): Promise<void> {
+	const { headers } = request;
+	if (request.method !== 'POST') return void response.writeHead(405, { allow: 'POST' }).end();
+	const chunks: Buffer[] = [];
+	let bytes = 0;
+	for await (const chunk of request) {
+		bytes += chunk.length;
+		if (bytes > maxBodyBytes) return void response.writeHead(413, { connection: 'close' }).end();
+		chunks.push(chunk);
+	}
+	const body = Buffer.concat(chunks);
+	const known = await secrets();
+	const refused =
+		known && refuseSignature({ headers, body, secrets: known, now: Math.floor(nowMs() / 1000) });
+	const handedOn = refused === null && forwardTo !== null ? await forward(forwardTo, headers, body) : null;
+	const status = handedOn === null ? 204 : handedOn.kind === 'answered' ? handedOn.status : 502;
+	response.writeHead(refused === null ? status : 401).end();
+	if (handedOn?.kind === 'unanswered') onUnanswered(handedOn);
+	const json = readJson(body);
+	const parsed = json.kind === 'valid' ? json.value : body.toString('utf8');
+	const id = headers[signatureHeaders.id];
+	onReceived({
+		id: typeof id === 'string' ? id : null,
+		type: isRecord(parsed) && typeof parsed['type'] === 'string' ? parsed['type'] : null,
+		verified: known === null ? null : refused === null,
+		refused,
+		forwarded: handedOn?.kind === 'answered' ? handedOn.status : null,
+		body: parsed,
+	});
+}
+
+/** Forwards bytes and headers unchanged, so that the target can check the signature. Follows no redirects. Never throws. */
+async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Promise<Forwarded> {
+	const kept = new Headers();
+	for (const name of ['content-type', 'authorization', ...Object.values(signatureHeaders)]) {
+		const value = headers[name];
+		if (typeof value === 'string') kept.set(name, value);
+	}
+	// fetch rejects a URL that contains a password.
+	const url = new URL(to);
+	url.username = '';
+	url.password = '';
+	try {
+		const pair = [to.username, to.password].map(decodeURIComponent).join(':');
+		if (pair !== ':') kept.set('authorization', `Basic ${Buffer.from(pair).toString('base64')}`);
+		const signal = AbortSignal.timeout(forwardMs);
+		const answer = await fetch(url, { method: 'POST', headers: kept, body, redirect: 'manual', signal });
+		await answer.body?.cancel();
+		return { kind: 'answered', status: answer.status };
+	} catch (error) {
+		// The cause is more specific than `fetch failed`.
+		const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+		return { kind: 'unanswered', url: url.href, why: cause instanceof Error ? cause.message : String(cause) };
+	}
 }

@@ -1,10 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-	folderNames,
-	sameFolder,
-	templateName,
-} from '../../../../src/cli/commands/templates/folder-names.js';
+import { folderNames, sameFolder, templateName } from '../../../../src/cli/commands/templates/folders.js';
 
 const folderOf = (name: string) => folderNames([name]).get(name);
 

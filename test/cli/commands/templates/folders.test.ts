@@ -207,11 +207,6 @@ describe('templates push', () => {
 	it.each<[string, Record<string, string | Buffer>, string]>([
 		['no body', { 'A/subject.txt': 'A' }, '/A has no body: it needs body.html or body.txt'],
 		['a body that is not UTF-8', { 'A/body.txt': Buffer.from([0xfc]) }, '/A/body.txt is not UTF-8 text'],
-		[
-			'a body that is too long',
-			{ 'A/body.txt': 'x'.repeat(2 ** 21 + 1) },
-			'/A/body.txt is larger than 2 MiB',
-		],
 		['a folder in place of a file', { 'A/body.txt/x': '' }, '/A/body.txt is not a file'],
 		[
 			'two folders with the same name',

@@ -34,8 +34,11 @@ export async function mapColumns(cx: CommandContext, table: Table, options: Impo
  */
 export async function assertKnownStates(
 	cx: CommandContext,
-	{ table, file, states = [] }: { table: Table; file: string | null; states: Mapping['states'] },
-): Promise<void> {
+	table: Table,
+	file: string | null,
+	mapping: Mapping,
+) {
+	const { states = [] } = mapping;
 	if (states.length === 0) return;
 	const { plainWord, stateOf } = await import('../../../../tables/states.js');
 	const { show } = await import('../../../../tables/map-columns.js');
@@ -63,11 +66,9 @@ export async function assertKnownStates(
 	});
 }
 
-function hintOf(
-	findings: readonly HeaderFinding[],
-	emails: readonly string[],
-	fields: readonly Field[],
-): string {
+type Findings = readonly HeaderFinding[];
+
+function hintOf(findings: Findings, emails: readonly string[], fields: readonly Field[]): string {
 	const first = (wanted: HeaderFinding['code']) =>
 		findings.find(({ code, column }) => code === wanted && column.length <= longestName);
 	const state = first('state')?.column;
@@ -83,9 +84,9 @@ function hintOf(
 	return `--map ${shellWord(pair)}, --create-fields or --ignore-unknown; ${known}`;
 }
 
-export async function headerOptions(
-	options: ImportOptions,
-): Promise<Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>> {
+type HowToMap = Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>;
+
+export async function headerOptions(options: ImportOptions): Promise<HowToMap> {
 	const unknown = options.createFields ? 'create' : options.ignoreUnknown ? 'ignore' : 'refuse';
 	return { map: options.map, unknown, stateWords: await parseStateWords(options) };
 }
@@ -133,10 +134,7 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 	}
 }
 
-export async function sayColumns(
-	cx: CommandContext,
-	{ name, table, mapping }: { name: string; table: Table; mapping: Mapping },
-): Promise<void> {
+export async function sayColumns(cx: CommandContext, name: string, table: Table, mapping: Mapping) {
 	// The JSON of a dry run contains the columns.
 	if (cx.io.stderr.isTTY || (cx.dryRun && isTable(cx.out.format))) {
 		const { format, encoding, delimiter } = table;
@@ -149,12 +147,12 @@ export async function sayColumns(
 }
 
 function columnTexts({ header }: Table, { columns, newFields }: Mapping): string[] {
-	const fresh = new Set(newFields.map(({ variable }) => `meta.${variable}`));
 	return columns.map(({ target, ...at }) => {
 		const column = mappedName(header, at);
 		const plain = target.replace(/^meta\./, '');
-		const shown = fresh.has(target) ? `#${plain}#` : plain;
-		const text = column === target || column === plain ? plain : `${column} → ${shown}`;
-		return fresh.has(target) ? `${text} (new field)` : text;
+		const isNew = newFields.some(({ variable }) => target === `meta.${variable}`);
+		const text =
+			column === target || column === plain ? plain : `${column} → ${isNew ? `#${plain}#` : plain}`;
+		return isNew ? `${text} (new field)` : text;
 	});
 }

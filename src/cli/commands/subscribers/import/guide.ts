@@ -17,11 +17,7 @@ const mostQuestions = 30;
 /** Other findings are faults of the file itself or of the command line. */
 const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name', 'state']);
 
-export async function guideColumns(
-	cx: CommandContext,
-	table: Table,
-	given: ImportOptions,
-): Promise<ImportOptions> {
+export async function guideColumns(cx: CommandContext, table: Table, given: ImportOptions) {
 	const known = { fields: await readFields(cx), sampled: await sample(table) };
 	const header = table.header.map((name) => name.trim());
 	const findingsOf = async (options: ImportOptions) => {
@@ -63,21 +59,15 @@ export async function guideColumns(
 
 const longestCell = 20;
 
-async function askTarget(
-	cx: CommandContext,
-	column: string,
-	{
-		cells,
-		fields,
-		isState,
-		isFree,
-	}: {
-		cells: readonly string[];
-		fields: readonly Field[];
-		isState: boolean;
-		isFree: (target: string) => boolean;
-	},
-): Promise<string> {
+interface Possible {
+	cells: readonly string[];
+	fields: readonly Field[];
+	isState: boolean;
+	isFree: (target: string) => boolean;
+}
+
+async function askTarget(cx: CommandContext, column: string, possible: Possible): Promise<string> {
+	const { cells, fields, isState, isFree } = possible;
 	const examples = [...new Set(cells)].slice(0, 3).map((cell) => shorten(cell, longestCell));
 	const shown = `"${shorten(column, longestName)}" (${examples.length === 0 ? 'no values' : examples.join(' · ')})`;
 	const variable = variableOf(column);
@@ -94,12 +84,7 @@ async function askTarget(
 	]);
 }
 
-export async function sayCommand(
-	cx: CommandContext,
-	file: string,
-	list: Pick<List, 'id' | 'name'>,
-	options: ImportOptions,
-): Promise<void> {
+export async function sayCommand(cx: CommandContext, file: string, list: List, options: ImportOptions) {
 	// --by says whether the list is given by id.
 	const word = options.by === undefined ? await wordOfList(await cx.api(), list, cx.signal) : options.list;
 	const words = optionWords(importOptions, { ...options, list: word }, cx);

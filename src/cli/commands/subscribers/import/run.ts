@@ -1,16 +1,22 @@
-import { resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { emailKey } from '../../../../api/address.js';
 import type { Api } from '../../../../api/api.js';
 import { sleep } from '../../../../api/backoff.js';
 import type { ImportSpec, Imports } from '../../../../api/capabilities.js';
 import { invalid } from '../../../../api/errors.js';
+import { isRecord, readJson } from '../../../../api/json.js';
 import type { List } from '../../../../api/records.js';
 import { subscriberFields } from '../../../../api/subscribers.js';
+import { makeFolders } from '../../../../jobs/folders.js';
 import type { ImportJob, ImportResult, MaxErrors } from '../../../../jobs/imports.js';
 import type { SingleImports, WritableApi } from '../../../../jobs/single-imports.js';
+import { shownDatabase } from '../../../../store/url.js';
 import { cellOf, mappedName } from '../../../../tables/column-names.js';
 import type { Mapping } from '../../../../tables/map-columns.js';
 import type { Table } from '../../../../tables/read-table.js';
+import type { RejectsFile } from '../../../../tables/write-rejects.js';
 import type { CommandContext } from '../../../frame/context.js';
 import { CliError } from '../../../frame/errors.js';
 import { type ExitCode, exits } from '../../../frame/exit.js';
@@ -19,15 +25,16 @@ import { counted, numberText } from '../../../render/units.js';
 import { shorten } from '../../../render/width.js';
 import {
 	answerImport,
+	holdAlone,
 	holdRejects,
 	importName,
+	layoutOfRejects,
 	planImport,
 	runShown,
 	tallySentence,
 } from '../../../verbs/importing.js';
 import type { ImportOptions } from '../import.js';
 import { createFields } from './columns.js';
-import { begin, identify } from './resume.js';
 
 export interface TableJob {
 	file: string;
@@ -40,28 +47,30 @@ export interface TableJob {
 	limits: { maxErrors: MaxErrors | null; rate: number | null };
 }
 
-export async function putTable(
-	cx: CommandContext,
-	job: TableJob & { rejectsPath: string },
-): Promise<ExitCode> {
-	const { options } = job;
-	const identity = await identify(cx, job);
-	const { key, sha256, mark } = identity;
+type PutJob = TableJob & { rejectsPath: string };
+
+export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCode> {
+	const { options, spec } = job;
+	const { key, sha256, rows, mark, earlier } = await identify(cx, job);
 	const { imports, foreign, batchRows } = await placeOf(cx, job);
 	try {
 		await holdRejects(cx, job.rejectsPath);
-		const rejects = await begin(cx, { ...job, ...identity, imports });
+		const rejects = await openRejectsOf(cx, job, { imports, key, earlier });
 		try {
 			await mark?.write({ key, sha256, rejects: resolve(rejects.path) });
 			await createFields(cx, job.mapping);
-			if (foreign === null && !options.resume) await forget(imports, key, job.spec);
+			if (foreign === null && !options.resume) {
+				// An import without `--resume` starts over.
+				const session = await imports.open(key, spec);
+				if (session.position > 0) await imports.finish(session.id);
+			}
 			const goOn =
 				job.isOnce && options.job === undefined
 					? 'what was acknowledged stays; import all of it from a file or with --job NAME, which --resume can go on with'
 					: 'what was acknowledged stays; run the same command with --resume to go on';
 			const how = { ...(await rowsOf(cx, job, foreign)), imports, batchRows, key };
 			const result = await runShown(cx, how, {
-				...{ write: rejects.write.bind(rejects), rows: identity.rows, goOn },
+				...{ write: rejects.write.bind(rejects), rows, goOn },
 				...(foreign !== null && { onPause: (listener) => foreign.onPause(listener) }),
 			});
 			if (result.isComplete) await mark?.remove();
@@ -77,19 +86,148 @@ export async function putTable(
 	}
 }
 
-/** Ends the session of an earlier run, because an import without `--resume` starts over. */
-async function forget(imports: Imports, key: string, spec: ImportSpec): Promise<void> {
-	const session = await imports.open(key, spec);
-	if (session.position > 0) await imports.finish(session.id);
+/** What `--resume` needs to know about the source, and about the run that stopped. */
+interface Identity {
+	key: string;
+	sha256: string;
+	rows: number | null;
+	mark: MarkFile | null;
+	earlier: Mark | null;
+}
+
+/** With `--resume`, refuses another source or other options than those of the stopped run, before any write. */
+async function identify(cx: CommandContext, job: TableJob): Promise<Identity> {
+	const { file, isOnce, list, table, options } = job;
+	let sha256 = '';
+	let rows: number | null = null;
+	if (!isOnce) {
+		const { surveySource } = await import('../../../../tables/source.js');
+		const survey = await surveySource(file, cx.signal);
+		sha256 = survey.sha256;
+		const headers = table.format === 'csv' ? 1 : 0;
+		rows = survey.lineFeeds > 1 ? survey.lineFeeds - headers : null;
+	}
+	const source = isOnce ? { job: options.job ?? `stdin ${cx.clock.now()}` } : { sha256 };
+	const key = importKey({ ...job, ...table, source });
+	// Each run of an unnamed stream is a separate job.
+	if (isOnce && options.job === undefined) return { key, sha256, rows, mark: null, earlier: null };
+	const { target } = await cx.connection();
+	const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
+	const named = options.job === undefined ? resolve(file) : ['job', options.job];
+	const mark = new MarkFile(join(cx.paths.imports, `${hashOf([named, list.id, where]).slice(0, 32)}.json`));
+	await holdAlone(cx, [mark.path], `the import of ${importName(file)} into list ${list.id}`);
+	const earlier = options.resume ? await mark.read() : null;
+	if (earlier === null || earlier.key === key) return { key, sha256, rows, mark, earlier };
+	const isSame = earlier.sha256 === sha256;
+	const what = isSame
+		? `the import of ${importName(file)} that stopped had other columns or options`
+		: `${importName(file)} has changed since the import that stopped`;
+	throw new CliError(isSame ? 'other_options' : 'file_changed', exits.usage, what, {
+		hint: 'leave out --resume: what is there already is found unchanged',
+	});
+}
+
+type Begun = Pick<Identity, 'key' | 'earlier'> & { imports: Imports };
+
+/** Continues only the rejects file of the stopped run, because rejects of other content would hide those of this import. */
+async function openRejectsOf(
+	cx: CommandContext,
+	job: PutJob,
+	{ imports, key, earlier }: Begun,
+): Promise<RejectsFile> {
+	const { spec, options, table, mapping, rejectsPath } = job;
+	const { openRejects } = await import('../../../../tables/write-rejects.js');
+	const layout = layoutOfRejects(table, mapping, options.rejects);
+	if (!options.resume) return openRejects({ path: rejectsPath, ...layout });
+	const { position } = await imports.open(key, spec, { signal: cx.signal });
+	const path = options.rejects ?? (earlier === null ? rejectsPath : besides(rejectsPath, earlier.rejects));
+	const isKnown = earlier?.rejects === resolve(path);
+	// Without a mark, the usual rejects file may belong to another import.
+	const resume = earlier === null ? options.rejects !== undefined : isKnown;
+	const isNew = position === 0 && !isKnown;
+	const rejects = await openRejects({ ...layout, ...(isNew ? { path: rejectsPath } : { path, resume }) });
+	await cx.note(
+		position === 0
+			? 'there is nothing to resume: importing from the beginning'
+			: `going on after the ${counted(position, 'row')} of the earlier run`,
+	);
+	return rejects;
+}
+
+/** Returns the path `found` with its folder as the user wrote it. */
+function besides(path: string, found: string): string {
+	return dirname(found) === resolve(dirname(path)) ? join(dirname(path), basename(found)) : found;
+}
+
+interface Mark {
+	key: string;
+	sha256: string;
+	rejects: string;
+}
+
+/**
+ * Each run stores a mark with the hash of the file, the key of the session, and the path of the rejects file. The key
+ * depends on the hash, so without a mark a changed file would look like a new import.
+ */
+class MarkFile {
+	readonly path: string;
+
+	constructor(path: string) {
+		this.path = path;
+	}
+
+	async read(): Promise<Mark | null> {
+		const json = readJson(await readFile(this.path).catch(() => Buffer.from('null')));
+		const { key, sha256, rejects } = json.kind === 'valid' && isRecord(json.value) ? json.value : {};
+		if (typeof key !== 'string' || typeof sha256 !== 'string' || typeof rejects !== 'string') return null;
+		return { key, sha256, rejects };
+	}
+
+	/** If the folder is not writable, a later run only loses this check. */
+	async write(mark: Mark): Promise<void> {
+		try {
+			makeFolders(dirname(this.path));
+			// After a kill, the file is the previous mark or this one, complete.
+			await writeFile(`${this.path}.part`, `${JSON.stringify(mark)}\n`, { mode: 0o600 });
+			await rename(`${this.path}.part`, this.path);
+		} catch {
+			// If the home folder is not writable, there is no mark.
+		}
+	}
+
+	/** Call it at the end, so that the same import starts over. */
+	remove(): Promise<void> {
+		return rm(this.path, { force: true }).catch(() => undefined);
+	}
+}
+
+export interface ImportIdentity {
+	spec: ImportSpec;
+	/** The file's SHA-256, or the name given by `--job`, because stdin cannot be hashed in advance. */
+	source: { sha256: string } | { job: string };
+	mapping: Mapping;
+	encoding: string;
+	delimiter: string;
+}
+
+/** 64 hex digits. Excludes the batch size, because rows are numbered. */
+export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
+	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
+	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];
+	const words = mapping.states?.[0]?.words ?? {};
+	const parts = [spec.list_id, spec.on_conflict, spec.reactivate, from, columns, encoding, delimiter];
+	if (Object.keys(words).length > 0) parts.push(Object.entries(words).map((pair) => pair.join('=')));
+	return hashOf(parts);
+}
+
+function hashOf(parts: readonly unknown[]): string {
+	return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
 /** A batch has this many rows per concurrent request. */
 const roundsPerBatch = 8;
 
-async function placeOf(
-	cx: CommandContext,
-	{ options, limits: { rate }, isOnce }: TableJob,
-): Promise<{ imports: Imports; foreign: SingleImports | null; batchRows: number }> {
+async function placeOf(cx: CommandContext, { options, limits: { rate }, isOnce }: TableJob) {
 	const api = await cx.api();
 	const { imports } = (await api.capabilities()).ext;
 	const { batchSize, concurrency } = options;
@@ -164,20 +302,18 @@ async function rowsOf(
 }
 
 /** Other services cannot store a disable_reason. */
-async function sayReasons(
-	cx: CommandContext,
-	{ totals: { other_reasons = 0 } }: ImportResult,
-	foreign: SingleImports | null,
-): Promise<void> {
-	const leftOut = foreign?.reasonsLeftOut ?? 0;
-	if (leftOut > 0)
-		await cx.warn(
-			`${counted(leftOut, 'row has', 'rows have')} a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise`,
-		);
-	if (other_reasons > 0)
-		await cx.warn(
-			`${counted(other_reasons, 'row has', 'rows have')} a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept, and the subscribers are inactive in this list; the addresses are not suppressed`,
-		);
+async function sayReasons(cx: CommandContext, { totals }: ImportResult, foreign: SingleImports | null) {
+	const warn = async (rows: number, what: string) => {
+		if (rows > 0) await cx.warn(`${counted(rows, 'row has', 'rows have')} a disable_reason${what}`);
+	};
+	await warn(
+		foreign?.reasonsLeftOut ?? 0,
+		', which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise',
+	);
+	await warn(
+		totals.other_reasons ?? 0,
+		' other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept, and the subscribers are inactive in this list; the addresses are not suppressed',
+	);
 }
 
 /** The limit covers all runs of an import, so a resumed run with the same limit would stop at once. */

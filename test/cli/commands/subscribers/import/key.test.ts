@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type ImportIdentity, importKey } from '../../../../../src/cli/commands/subscribers/import/resume.js';
+import { type ImportIdentity, importKey } from '../../../../../src/cli/commands/subscribers/import/run.js';
 
 const identity: ImportIdentity = {
 	spec: { list_id: 1, on_conflict: 'update', reactivate: false },
