@@ -129,11 +129,7 @@ export function detailOf(campaign: Campaign, status: CampaignStatus) {
 	const record = recordOf({ ...campaign, ...status }, sentOf(campaign, status));
 	const { attachments, replies } = status;
 	const { audience } = campaign;
-	return {
-		...record,
-		messages: messagesOf(status),
-		...given({ replies, attachments, audience }),
-	};
+	return { ...record, messages: messagesOf(status), ...given({ replies, attachments, audience }) };
 }
 
 function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages {
