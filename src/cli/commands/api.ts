@@ -112,15 +112,11 @@ function pathOfText(text: string): string {
 	const url = canParseUrl(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;
 	const [written = ''] = path.split(/[?#]/, 1);
 	// Once resolved, `//host`, `\` and dots could leave the API's prefix.
-	if (url === null || /^\/\/|\\/.test(written) || leavesItsFolder(written))
+	if (url === null || /^\/\/|\\|(^|\/)(\.|%2e){1,2}(\/|$)/i.test(written))
 		throw new UsageError(`"${text}" is not a path of the API`, {
 			hint: mailctl('api', 'GET', '/sub/lists/'),
 		});
 	return `${url.pathname}${url.search}`;
-}
-
-function leavesItsFolder(path: string): boolean {
-	return path.split('/').some((part) => /^(\.|%2e){1,2}$/i.test(part));
 }
 
 function pathOfUrl(text: string, base: string | null): string {

@@ -122,13 +122,10 @@ function eventLine({ type, time, count, link, machine }: MessageEvent, times: Ti
 }
 
 function reportLine({ at, event, code, diagnostic }: MessageReport, times: Times): string {
-	const said = [isIn(code, diagnostic) ? null : code, diagnostic].filter((part) => part !== null);
+	// Diagnostics mostly start with the code: `550 5.1.1 …`, `550-5.1.1 …`.
+	const isSaid = code !== null && diagnostic?.split(/[\s-]+/).includes(code) === true;
+	const said = [isSaid ? null : code, diagnostic].filter((part) => part !== null);
 	return [`${times.text(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
-}
-
-/** Diagnostics mostly start with the code: `550 5.1.1 …`, `550-5.1.1 …`. */
-function isIn(code: string | null, diagnostic: string | null): boolean {
-	return code !== null && diagnostic?.split(/[\s-]+/).includes(code) === true;
 }
 
 const list = command({

@@ -3,9 +3,7 @@ import { ApiError, invalid } from '../../api/errors.js';
 import {
 	rejectErrors,
 	type Suppression,
-	type SuppressionInput,
 	type SuppressionRemoval,
-	type Suppressions,
 	suppressionReasons,
 } from '../../api/suppressions.js';
 import type { SuppressionPart } from '../../tables/suppression-columns.js';
@@ -105,8 +103,10 @@ const add = command({
 		const addOne = async ({ id: email }: { id: string }) => {
 			const input = { email, ...how };
 			const explain = <T>(work: Promise<T>) => (named.length === 1 ? explained(work, { input }) : work);
-			if (!cx.dryRun) made.push(await explain(suppressions.create(input, { signal: cx.signal })));
-			else await explain(assertAccepted(suppressions, input, cx.signal));
+			const call = { signal: cx.signal };
+			if (!cx.dryRun) return void made.push(await explain(suppressions.create(input, call)));
+			const { rejects } = await suppressions.check([{ ...input, source: 'API' }], call);
+			for (const refused of rejects) await explain(Promise.reject(invalid(rejectErrors(refused))));
 		};
 		const records = named.map((id) => ({ id }));
 		const { done, failed } = await eachOf(cx, records, addOne);
@@ -121,12 +121,6 @@ const add = command({
 		return failed === 0 ? exits.done : exits.partly;
 	},
 });
-
-async function assertAccepted(suppressions: Suppressions, input: SuppressionInput, signal: AbortSignal) {
-	const { rejects } = await suppressions.check([{ ...input, source: 'API' }], { signal });
-	const [refused] = rejects;
-	if (refused !== undefined) throw invalid(rejectErrors(refused));
-}
 
 const remove = command({
 	name: 'remove',

@@ -12,10 +12,16 @@ import { change, create as createRecord } from '../verbs/changing.js';
 import { readMarkdown } from '../verbs/content.js';
 import { walk } from '../verbs/listing.js';
 
+const parts = ['text', 'html'] as const;
+
 const columns: Columns<Template> = [
 	column('id', 'ID', { isKept: 'id' }),
 	column('name', 'NAME (SUBJECT)', { isKept: 'name', isName: true }),
-	{ key: 'parts', header: 'PARTS', value: partsOf },
+	{
+		key: 'parts',
+		header: 'PARTS',
+		value: (one) => parts.filter((part) => one[`${part}_body`] !== '').join('+'),
+	},
 	column('date_created', 'CREATED', { time: 'text', wide: true }),
 	column('date_updated', 'CHANGED', { time: 'text', wide: true }),
 ];
@@ -145,7 +151,7 @@ const render = command({
 		context: { kind: 'pairs', summary: 'set a variable' },
 		part: {
 			kind: 'choice',
-			choices: ['text', 'html'],
+			choices: parts,
 			summary: 'print this part (default: html if there is one)',
 		},
 	},
@@ -263,8 +269,4 @@ async function lint(cx: CommandContext, input: { name: string; text_body?: strin
 	const { name: subject, text_body: text = null, html_body: html = null } = input;
 	const { warnOfFindings } = await import('../verbs/content.js');
 	await warnOfFindings(cx, { subject, text, html }, { bulk: false, isTemplate: true });
-}
-
-function partsOf({ text_body, html_body }: Template): string {
-	return [text_body === '' ? [] : ['text'], html_body === '' ? [] : ['html']].flat().join('+');
 }

@@ -154,7 +154,7 @@ describe('mailctl subscribers', () => {
 				'error: --meta and --unset-meta both name "city"',
 				'error: --replace needs --active or --inactive: a PUT without it would activate the subscriber',
 				'error: --unset-meta cannot be used with --meta-json or --replace, which replace all variables',
-				"error: option '--active' cannot be used with option '--inactive'",
+				"error: use either '--active' or '--inactive', not both",
 			]);
 			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		});

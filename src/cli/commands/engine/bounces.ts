@@ -1,7 +1,7 @@
 import { addAbortSignal } from 'node:stream';
 import { codeOf, StoreError, systemReason } from '../../../api/errors.js';
 import { DatabaseMissing } from '../../../store/errors.js';
-import type { Explained, Place, Report, ReturnedMessage } from '../../connect/bounces.js';
+import type { Place, Report, ReturnedMessage } from '../../connect/bounces.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { IngestCounts, RecordedBounce } from '../../frame/connection.js';
@@ -168,9 +168,14 @@ const explain = command({
 		const bytes = await cx.sources.file(file, 'file').bytes();
 		const { explainFile } = await import('../../connect/bounces.js');
 		const explained = await explainFile(bytes);
-		if (isForPeople(cx)) return cx.out.raw(textOf(explained));
-		if (explained.kind === 'mail') return cx.out.document(explained.report);
-		await cx.out.rows(explained.reports, explainColumns, { all: true });
+		const blockOf = (report: Report) => `${linesOf(report).map(clean).join('\n')}\n`;
+		if (explained.kind === 'mail') {
+			const { report } = explained;
+			return isForPeople(cx) ? cx.out.raw(blockOf(report)) : cx.out.document(report);
+		}
+		const { reports } = explained;
+		if (!isForPeople(cx)) return void (await cx.out.rows(reports, explainColumns, { all: true }));
+		await cx.out.raw(reports.map((report, at) => `Mail ${at + 1}: ${blockOf(report)}`).join('\n'));
 	},
 });
 
@@ -180,12 +185,6 @@ export const bounces: CommandGroup = {
 	examples: ['mailctl engine bounces ingest bounce.eml', 'mailctl engine bounces explain bounce.eml'],
 	commands: [ingest, explain],
 };
-
-function textOf(explained: Explained): string {
-	const blockOf = (report: Report) => `${linesOf(report).map(clean).join('\n')}\n`;
-	if (explained.kind === 'mail') return blockOf(explained.report);
-	return explained.reports.map((report, at) => `Mail ${at + 1}: ${blockOf(report)}`).join('\n');
-}
 
 function linesOf(report: Report): string[] {
 	switch (report.kind) {

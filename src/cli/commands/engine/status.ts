@@ -2,7 +2,6 @@ import { localTime, offsetText, parseDateTime, withZone } from '../../../api/dat
 import { faultSentence, pausedBy } from '../../../api/pauses.js';
 import { type CommandGroup, command } from '../../frame/command.js';
 import type { EngineStatus, QueueStats } from '../../frame/connection.js';
-import type { CommandContext } from '../../frame/context.js';
 import { isForPeople } from '../../frame/globals.js';
 import { clean } from '../../render/clean.js';
 import { answers, type Columns, column } from '../../render/columns.js';
@@ -29,7 +28,12 @@ const columns: Columns<EngineStatus> = [
 		value: ({ paused }) => withZones(pauseLine(paused)),
 		lines: ({ paused }, times) => [withMoments(pauseLine(paused), times)],
 	}),
-	column('bounce_address', 'BOUNCES', { value: bouncesOf }),
+	column('bounce_address', 'BOUNCES', {
+		value: ({ bounce_address: address }) =>
+			address === null
+				? 'return to the sender: bounce_address is not set'
+				: `${address}, with a signed return path for each message`,
+	}),
 	column('verp', 'VERP', { wide: true }),
 	{ key: 'dkim_domains', header: 'SIGNED', value: ({ dkim_domains }) => dkim_domains.join(', ') },
 	column('limits', 'LIMITS', { value: ({ limits }) => pairsOf(limits).join('; ') }),
@@ -56,11 +60,6 @@ export const status = command({
 	examples: ['mailctl engine status', 'mailctl engine status -o json'],
 	run: async (cx) => cx.out.record(await (await cx.local()).status(), columns),
 });
-
-function bouncesOf({ bounce_address }: EngineStatus): string {
-	if (bounce_address === null) return 'return to the sender: bounce_address is not set';
-	return `${bounce_address}, with a signed return path for each message`;
-}
 
 function pairsOf(values: object): string[] {
 	return Object.entries(values).map(([name, value]) => `${name} ${value}`);
@@ -97,7 +96,14 @@ const stats = command({
 		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}], "replies": [{"state", "reply", "count"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
 	options: { watch: watchOption },
-	run: (cx, { options }) => watched(cx, options.watch, showStats),
+	run: (cx, { options }) =>
+		watched(cx, options.watch, async (cx) => {
+			const found = await (await cx.local()).queue.stats();
+			if (!isForPeople(cx)) return void (await cx.out.parts(found));
+			const lines = linesOf(found).map((line) => clean(withMoments(line, cx.times)));
+			await cx.out.raw(`${await fitSentences(lines.join('\n'), cx.io.stdout)}\n`);
+			return undefined;
+		}),
 });
 
 const pause = command({
@@ -145,13 +151,6 @@ export const queue: CommandGroup = {
 	],
 	commands: [stats, pause, resume],
 };
-
-async function showStats(cx: CommandContext): Promise<undefined> {
-	const found = await (await cx.local()).queue.stats();
-	if (!isForPeople(cx)) return void (await cx.out.parts(found));
-	const lines = linesOf(found).map((line) => clean(withMoments(line, cx.times)));
-	await cx.out.raw(`${await fitSentences(lines.join('\n'), cx.io.stdout)}\n`);
-}
 
 function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats): string[] {
 	const states = Object.entries(stats.messages).map(([state, count]) => `${numberText(count)} ${state}`);

@@ -5,13 +5,7 @@ import type { CommandContext } from '../../frame/context.js';
 import type { ExitCode } from '../../frame/exit.js';
 import { parseFields, unknownField } from '../../render/columns.js';
 import { matcherOf } from '../../verbs/conditions.js';
-import {
-	type Destination,
-	destinationOf,
-	exportArg,
-	exportOptions,
-	exportRecords,
-} from '../../verbs/exporting.js';
+import { destinationOf, exportArg, exportOptions, exportRecords } from '../../verbs/exporting.js';
 import { readFields, variableOf } from '../../verbs/field-names.js';
 import {
 	filterOf,
@@ -46,13 +40,15 @@ export const subscriberExport = command({
 		const columns = await columnsOf(cx);
 		const filter = filterOf(options);
 		const matches = await matcherOf(cx, options.where);
-		const { keys, ...written } = await writing(columns, to);
+		const { csvFormat, formatHeader, jsonFormat, keysOf } = await import('../../../tables/write-people.js');
+		const keys = keysOf(columns);
 		async function* matching(matches: (person: Subscriber) => boolean) {
 			for await (const piece of walkSubscribers(cx, list, filter))
 				yield piece.filter(matches).map((person) => tupleOf(person, keys));
 		}
 		return exportRecords(cx, to, {
-			...written,
+			header: formatHeader(columns),
+			line: to.format === 'csv' ? csvFormat(columns, to.guard) : jsonFormat(columns),
 			pieces: matches === null ? walkTuples(cx, list, { ...filter, keys }) : matching(matches),
 			total: matches === null ? expected(list, filter) : null,
 			noun: 'subscriber',
@@ -60,12 +56,6 @@ export const subscriberExport = command({
 		});
 	},
 });
-
-async function writing(columns: readonly PeopleColumn[], { format, guard }: Destination) {
-	const { csvFormat, formatHeader, jsonFormat, keysOf } = await import('../../../tables/write-people.js');
-	const line = format === 'csv' ? csvFormat(columns, guard) : jsonFormat(columns);
-	return { header: formatHeader(columns), line, keys: keysOf(columns) };
-}
 
 async function columnsOf(cx: CommandContext): Promise<readonly PeopleColumn[]> {
 	const { allColumns, usualColumns } = await import('../../../tables/write-people.js');

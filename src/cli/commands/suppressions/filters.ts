@@ -1,6 +1,15 @@
-import { formatDateTime, microsPerDay, microsPerSecond } from '../../../api/datetime.js';
+import {
+	addDays,
+	dayOf,
+	formatDateTime,
+	type Micros,
+	microsPerDay,
+	microsPerSecond,
+	momentOf,
+	parseDateTime,
+	parseWireDate,
+} from '../../../api/datetime.js';
 import { type Suppression, suppressionReasons, suppressionSources } from '../../../api/suppressions.js';
-import { parseLocalTime } from '../../../engine/rules/local-time.js';
 import type { OptionValues } from '../../frame/command.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
@@ -52,19 +61,31 @@ export async function listOf(cx: CommandContext, text: string | undefined): Prom
 }
 
 const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * microsPerSecond } as const;
-const forms = 'valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
 /** Unlike other dates of the command line (`7d` ago), an end is in the future. */
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
-	const given = text.trim().toLowerCase();
-	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(given) ?? [];
-	const time = /[t ]\d/.test(given) ? given : `${given} 00:00`;
-	const end =
-		count === undefined
-			? parseLocalTime(time, { now, timeZone: cx.timeZone() })
-			: { kind: 'once', at: now + Number(count) * unitMicros[unit === 'h' || unit === 'm' ? unit : 'd'] };
-	if (!('at' in end)) throw new UsageError(`--expires: "${text}" is not a date or duration`, { hint: forms });
-	if (end.at > now) return formatDateTime(end.at);
+	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });
+	if (at === null) throw new UsageError(`--expires: "${text}" is not a date or duration`, { hint: forms });
+	if (at > now) return formatDateTime(at);
 	throw new UsageError(`--expires: "${text}" is past`, { hint: `${forms}; for good: omit --expires` });
+}
+
+const forms = 'valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
+
+/** Null if the text is not a valid end. A time without `Z` is in `zone`. */
+function endOf(text: string, around: { now: Micros; zone: string }): Micros | null {
+	const { now, zone } = around;
+	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];
+	if (count !== undefined) return now + Number(count) * unitMicros[unit === 'h' || unit === 'm' ? unit : 'd'];
+	const written = parseDateTime(text.toUpperCase());
+	if (written !== null && text.endsWith('z')) return written;
+	const at = written ?? parseDateTime(`${dayNamed(text, around)}T00:00:00`);
+	return at === null ? null : momentOf(formatDateTime(at).slice(0, 19), zone).at;
+}
+
+function dayNamed(text: string, { now, zone }: { now: Micros; zone: string }): string {
+	const days = ['yesterday', 'today', 'tomorrow'].indexOf(text);
+	if (days !== -1) return addDays(dayOf(now, zone), days - 1);
+	return parseWireDate(text) ?? text;
 }

@@ -154,6 +154,11 @@ export async function pull(cx: CommandContext, { directory, names, force }: Pull
 	await report(cx, { pull: directory }, outcomes);
 }
 
+async function write({ path, wanted, isThere }: Difference): Promise<void> {
+	if (wanted === null) return rm(path, { force: true });
+	await writeOutputFile(path, isThere ? 'replace' : 'refuse', [wanted]);
+}
+
 const mostNamed = 10;
 
 async function agreeToReplace(cx: CommandContext, directory: string, lost: readonly Difference[]) {
@@ -203,11 +208,6 @@ async function compare(
 		if (!isSaid && !isSame) differences.push({ part, path: file, wanted: text, isThere: found !== null });
 	}
 	return differences;
-}
-
-async function write({ path, wanted, isThere }: Difference): Promise<void> {
-	if (wanted === null) return rm(path, { force: true });
-	await writeOutputFile(path, isThere ? 'replace' : 'refuse', [wanted]);
 }
 
 /** Null: there is no such directory. */

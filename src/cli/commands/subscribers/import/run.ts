@@ -86,7 +86,7 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 	}
 }
 
-/** What `--resume` needs to know about the source, and about the run that stopped. */
+/** Describes the source for `--resume`, and the run that stopped. */
 interface Identity {
 	key: string;
 	sha256: string;
