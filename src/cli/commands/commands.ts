@@ -8,14 +8,7 @@ import {
 } from '../frame/command.js';
 import { type Columns, column } from '../render/columns.js';
 
-interface Row {
-	command: string;
-	aliases: readonly string[];
-	summary: string;
-	arguments: readonly string[];
-	options: readonly string[];
-	writes: boolean;
-}
+type Row = ReturnType<typeof rowOf>;
 
 const columns: Columns<Row> = [
 	column('command', 'COMMAND', { isName: true }),
@@ -50,7 +43,7 @@ function rowsOf(node: Command | CommandGroup, above: readonly string[]): Row[] {
 	return [...self, ...node.commands.flatMap((child) => rowsOf(child, path))];
 }
 
-function rowOf(node: Command, path: readonly string[]): Row {
+function rowOf(node: Command, path: readonly string[]) {
 	return {
 		command: path.join(' '),
 		aliases: node.aliases ?? [],

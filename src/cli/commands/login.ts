@@ -44,7 +44,9 @@ export const login = command({
 		const service = options.check === false ? null : await tryToken(cx, baseUrl, token);
 		const what = `store a token for ${baseUrl} as profile "${name}"`;
 		if (cx.dryRun) return cx.wouldDo(what, { login: name, with: { base_url: baseUrl } });
-		const isDefault = options.use || config.profile === name || isFirst(cx, config);
+		const hasTarget = config.profile !== null || Object.hasOwn(config.profiles, builtIn);
+		const isFirst = !hasTarget && isMissingFile(cx.paths.database);
+		const isDefault = options.use || config.profile === name || isFirst;
 		const { storeLogin } = await import('../config/config-write.js');
 		await storeLogin(cx.paths, name, { baseUrl, token, isDefault });
 		await cx.out.document(
@@ -55,11 +57,6 @@ export const login = command({
 		if (!isDefault) await cx.hint([`use it with --profile ${name}, or make it the default: `, use]);
 	},
 });
-
-/** True unless there is a default target, such as an existing local database. */
-function isFirst({ paths }: CommandContext, { profile, profiles }: ConfigFile): boolean {
-	return profile === null && !Object.hasOwn(profiles, builtIn) && isMissingFile(paths.database);
-}
 
 async function whereTo(cx: CommandContext, config: ConfigFile, url: string | undefined) {
 	if (url !== undefined && cx.globals.baseUrl !== undefined)

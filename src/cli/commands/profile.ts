@@ -17,14 +17,7 @@ import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { answers, type Columns, column } from '../render/columns.js';
 
-interface Shown {
-	name: string;
-	is_default: boolean;
-	base_url: string | null;
-	db: string | null;
-	token: 'set' | 'not set' | null;
-	protected: boolean;
-}
+type Shown = ReturnType<typeof shown>;
 
 const columns: Columns<Shown> = [
 	column('name', 'NAME', { isName: true }),
@@ -217,7 +210,7 @@ export const group: CommandGroup = {
 	commands: [list, show, add, use, rename, remove],
 };
 
-function shown(cx: CommandContext, config: ConfigFile, name: string): Shown {
+function shown(cx: CommandContext, config: ConfigFile, name: string) {
 	const profile = findProfile(config, name);
 	const { baseUrl = null, db = null } = profile;
 	return {

@@ -63,7 +63,8 @@ const serve = command({
 			.catch((error: unknown) => Promise.reject(cannotServe(error, address)));
 		await warnOfSilence(cx, engine);
 		await greet(cx, server);
-		const failure = await Promise.race([untilStopped(cx.signal), server.failed]);
+		const stopped = cx.signal.aborted ? null : once(cx.signal, 'abort').then(() => null);
+		const failure = await Promise.race([stopped, server.failed]);
 		await server.close();
 		if (failure !== null) throw failure;
 		return exits.done;
@@ -143,11 +144,6 @@ function lineWriter(stdout: OutStream): (line: object) => void {
 function sentenceOf(line: { event: unknown; reason?: unknown; error?: unknown }): string {
 	const why = line.reason ?? line.error;
 	return `${String(line.event).replaceAll('_', ' ')}${why === undefined ? '' : `: ${String(why)}`}`;
-}
-
-async function untilStopped(signal: AbortSignal): Promise<null> {
-	if (!signal.aborted) await once(signal, 'abort');
-	return null;
 }
 
 function cannotServe(error: unknown, address: { host: string; port: number }): unknown {

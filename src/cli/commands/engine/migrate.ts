@@ -3,7 +3,7 @@ import { isPostgres, shownDatabase } from '../../../store/url.js';
 import { assertDatabaseName } from '../../config/target.js';
 import { refusalOf } from '../../frame/asking.js';
 import { command } from '../../frame/command.js';
-import { type Hint, mailctl } from '../../frame/command-line.js';
+import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { onlyLocal } from '../../frame/errors.js';
 import { hinted } from '../../frame/exit.js';
@@ -104,7 +104,10 @@ async function moveOver(cx: CommandContext, moving: Moving, named: Named): Promi
 		.catch((error: unknown) => {
 			if (!isShut) throw error;
 			// If the move was stopped, report the reason of the signal.
-			throw hinted(cx.signal.aborted ? cx.signal.reason : error, wayOn(shown));
+			throw hinted(cx.signal.aborted ? cx.signal.reason : error, [
+				['neither database works now; to continue: ', mailctl('engine', 'migrate', ...shown)],
+				['to cancel: ', mailctl('engine', 'migrate', ...shown, '--undo')],
+			]);
 		})
 		.finally(() => progress?.stop());
 	const duration_ms = Math.round(performance.now() - began);
@@ -130,11 +133,4 @@ async function giveUp(cx: CommandContext, moving: Moving): Promise<void> {
 	if (cleared === null) return;
 	const why = cleared instanceof Error ? cleared.message : String(cleared);
 	await cx.warn(`the copy could not be deleted, so delete ${to} yourself (${why})`);
-}
-
-function wayOn(shown: readonly string[]): Hint[] {
-	return [
-		['neither database works now; to continue: ', mailctl('engine', 'migrate', ...shown)],
-		['to cancel: ', mailctl('engine', 'migrate', ...shown, '--undo')],
-	];
 }

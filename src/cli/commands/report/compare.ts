@@ -1,7 +1,7 @@
 import { type Extensions, need } from '../../../api/capabilities.js';
 import { percentOf } from '../../../api/counts.js';
 import { addDays, dayOf, formatWireDate } from '../../../api/datetime.js';
-import type { DetailsQuery, ReportDetails } from '../../../api/reports.js';
+import type { DetailsQuery } from '../../../api/reports.js';
 import { command } from '../../frame/command.js';
 import { mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
@@ -11,14 +11,7 @@ import type { Column, Columns } from '../../render/columns.js';
 import { numberText, shareText } from '../../render/units.js';
 import { campaignArg, findCampaign } from '../campaigns/record.js';
 
-interface Side {
-	name: string;
-	id: string | null;
-	from: string;
-	to: string;
-	figures: ReportDetails['total'];
-	rates: Record<RateName, number>;
-}
+type Side = Awaited<ReturnType<typeof sideOf>>;
 
 const baseOf = {
 	delivered: 'attempted',
@@ -87,15 +80,15 @@ export const reportCompare = command({
 });
 
 type Reports = Extensions['reports'];
-type Who = Pick<Side, 'name' | 'id'>;
+type Who = { name: string; id: string | null };
 
-async function sideOf(cx: CommandContext, reports: Reports, query: DetailsQuery, who: Who): Promise<Side> {
+async function sideOf(cx: CommandContext, reports: Reports, query: DetailsQuery, who: Who) {
 	const { from, to, total } = await reports.details(query, { signal: cx.signal });
 	const rates = rateNames.map((name) => {
 		const part = total[name === 'clicked_of_opened' ? 'clicked' : name];
 		return [name, percentOf(part, total[baseOf[name]])];
 	});
-	return { ...who, from, to, figures: total, rates: Object.fromEntries(rates) as Side['rates'] };
+	return { ...who, from, to, figures: total, rates: Object.fromEntries(rates) as Record<RateName, number> };
 }
 
 async function print(cx: CommandContext, sides: readonly Side[]): Promise<void> {

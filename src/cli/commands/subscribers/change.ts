@@ -88,7 +88,7 @@ export const create = command({
 			make: () =>
 				ifExists === 'error'
 					? within.subscribers.create(input, { signal: cx.signal })
-					: addUnlessThere(cx, within, input, ifExists),
+					: addUnlessThere(cx, within, input, ifExists === 'skip'),
 		});
 		if (created !== null) await cx.out.created(created, columns);
 	},
@@ -111,12 +111,11 @@ async function addUnlessThere(
 	cx: CommandContext,
 	within: InList,
 	input: SubscriberInput,
-	ifExists: IfExists,
+	isSkipped: boolean,
 ) {
 	const call = { signal: cx.signal };
 	const { list, subscribers } = within;
 	const { ext } = await (await cx.api()).capabilities();
-	const isSkipped = ifExists === 'skip';
 	if (ext.subscribers !== undefined)
 		return ext.subscribers.add(list.id, input, { if_exists: isSkipped ? 'skip' : 'update' }, call);
 	let there = await findSubscriber(cx, within, input.email);
