@@ -260,18 +260,14 @@ async function zoneOf(cx: CommandContext, { data }: Report): Promise<string | nu
 }
 
 type TotalName = keyof Report['total'];
-interface Test {
-	name: TotalName;
-	operator: string;
-	value: number;
-}
+type Test = ReturnType<typeof parseTest>;
 
 const totalNames: readonly TotalName[] = [
 	...(['sent', 'opened', 'opened_percent', 'redirected_percent', 'softbounced_percent'] as const),
 	...(['unsubscribed_percent', 'hardbounced_percent'] as const),
 ];
 
-function parseTest(text: string, events: readonly EventType[]): Test {
+function parseTest(text: string, events: readonly EventType[]) {
 	const [, word, operator, value] = /^\s*(\w+)\s*(>=|<=|==|!=|>|<)\s*(-?\d+(?:\.\d+)?)\s*$/.exec(text) ?? [];
 	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
 	const name = totalNames.find((one) => one === wanted);
@@ -317,15 +313,9 @@ const charts: Readonly<Record<Format, readonly [Chart, ...Chart[]]>> = {
 	md: ['none'],
 };
 
-interface Saving {
-	path: string;
-	format: Format;
-	chart: SavedReport['chart'];
-	isExcel: boolean;
-	force: boolean;
-}
+type Saving = NonNullable<ReturnType<typeof savingOf>>;
 
-function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions): Saving | null {
+function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions) {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} needs --save FILE`);
 		if (asked === 'line' || asked === 'heat')

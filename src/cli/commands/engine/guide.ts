@@ -13,13 +13,7 @@ import { noAddress } from '../../verbs/address-faults.js';
 import { matching } from '../../verbs/choices.js';
 import { acceptance, loginRemedy, smtpRefusal } from '../../verbs/refusals.js';
 
-interface Guided {
-	sender: string;
-	values: Record<string, string | null>;
-	command: OwnCommand;
-}
-
-export async function guideInit(cx: CommandContext): Promise<Guided> {
+export async function guideInit(cx: CommandContext) {
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal('engine init');
 	const isThere = !isMissingFile(target.url);

@@ -2,18 +2,12 @@ import { domainOf } from '../../../api/address.js';
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { Field, List, Subscriber } from '../../../api/records.js';
 import { command } from '../../frame/command.js';
-import type { CommandContext } from '../../frame/context.js';
 import { type Columns, column } from '../../render/columns.js';
 import { shareText } from '../../render/units.js';
-import { collect, walk } from '../../verbs/listing.js';
+import { readFields } from '../../verbs/field-names.js';
 import { inList, listOption, walkSubscribers } from './lookup.js';
 
-interface Figure {
-	what: string;
-	name: string;
-	count: number;
-	share: string;
-}
+type Figure = ReturnType<typeof figuresOf>[number];
 
 const columns: Columns<Figure> = [
 	column('what', 'WHAT'),
@@ -35,31 +29,25 @@ export const subscriberStats = command({
 	examples: ['mailctl subscribers stats -l 12', 'mailctl subscribers stats -l 12 -o json'],
 	run: async (cx, { options }) => {
 		const { list } = await inList(cx, options);
-		const stats = await statsOf(cx, list);
+		const tally = new Tally(await readFields(cx), cx.clock.now());
+		const progress = cx.progress('reading', list.overall_subscribers_count);
+		try {
+			for await (const piece of walkSubscribers(cx, list, {})) {
+				for (const person of piece) tally.add(person);
+				progress.update(tally.total);
+			}
+		} finally {
+			progress.stop();
+		}
+		const stats = tally.stats(list);
 		const { format } = cx.out;
 		if (format === 'json' || format === 'ndjson') await cx.out.document(stats);
 		else await cx.out.rows(figuresOf(stats), columns, { all: true });
 	},
 });
 
-async function statsOf(cx: CommandContext, list: List): Promise<ListStats> {
-	const api = await cx.api();
-	const fields = await collect(walk(api.fields, {}, { signal: cx.signal }));
-	const tally = new Tally(fields, cx.clock.now());
-	const progress = cx.progress('reading', list.overall_subscribers_count);
-	try {
-		for await (const piece of walkSubscribers(cx, list, {})) {
-			for (const person of piece) tally.add(person);
-			progress.update(tally.total);
-		}
-	} finally {
-		progress.stop();
-	}
-	return tally.stats(list);
-}
-
-function figuresOf(stats: ListStats): Figure[] {
-	const figure = (what: string, name: string, count: number): Figure => {
+function figuresOf(stats: ListStats) {
+	const figure = (what: string, name: string, count: number) => {
 		const share = stats.total === 0 ? '' : shareText((100 * count) / stats.total);
 		return { what, name, count, share };
 	};

@@ -87,16 +87,10 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 }
 
 /** Describes the source for `--resume`, and the run that stopped. */
-interface Identity {
-	key: string;
-	sha256: string;
-	rows: number | null;
-	mark: MarkFile | null;
-	earlier: Mark | null;
-}
+type Identity = Awaited<ReturnType<typeof identify>>;
 
 /** With `--resume`, refuses another source or other options than those of the stopped run, before any write. */
-async function identify(cx: CommandContext, job: TableJob): Promise<Identity> {
+async function identify(cx: CommandContext, job: TableJob) {
 	const { file, isOnce, list, table, options } = job;
 	let sha256 = '';
 	let rows: number | null = null;
