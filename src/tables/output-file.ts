@@ -5,15 +5,6 @@ import { basename, dirname, join } from 'node:path';
 import { codeOf } from '../api/errors.js';
 import { TableError } from './finding.js';
 
-export interface OutputFile {
-	/** The temporary path, for code that writes the file itself. Such code must not close it before `finish`. */
-	readonly path: string;
-	write(content: string | Uint8Array): Promise<void>;
-	/** Renames the file to its path, durably. Throws `TableError` if another program has created that path meanwhile. */
-	finish(): Promise<void>;
-	discard(): Promise<void>;
-}
-
 export type WhenThere = 'refuse' | 'replace';
 
 /** `ending` is the extension of the temporary file. */
@@ -24,7 +15,7 @@ export async function createOutputFile(
 ): Promise<OutputFile> {
 	const there = await stat(path).catch(() => null);
 	if (there?.isDirectory()) throw new TableError('directory', `${path} is a directory`);
-	if (there !== null && !there.isFile()) return direct(await opened(path, path, 'w'), path);
+	if (there !== null && !there.isFile()) return new OutputFile(await opened(path, path, 'w'), path);
 	if (there !== null && whenThere === 'refuse') throw alreadyThere(path);
 	// Replace the target of a symbolic link, instead of the link.
 	const target = there === null ? path : await realpath(path);
@@ -32,7 +23,7 @@ export async function createOutputFile(
 		throw new TableError('file_exists', `${path} is a SQLite database; name another file`);
 	const temporary = join(dirname(target), `.${basename(target)}.${randomBytes(6).toString('hex')}.${ending}`);
 	const file = await opened(temporary, path, 'wx');
-	return beside(file, { path, target, temporary, whenThere });
+	return new OutputFile(file, path, { path, target, temporary, whenThere });
 }
 
 /** Writes the pieces to a file, completely or not at all. Reads the next piece while one is written. */
@@ -65,15 +56,6 @@ async function isDatabase(path: string): Promise<boolean> {
 	return buffer.toString('latin1') === 'SQLite format 3\0';
 }
 
-function direct(file: FileHandle, path: string): OutputFile {
-	return {
-		path,
-		write: (content) => writing(path, () => file.writeFile(content)),
-		finish: () => file.close(),
-		discard: () => file.close().catch(() => undefined),
-	};
-}
-
 interface Place {
 	path: string;
 	target: string;
@@ -81,27 +63,45 @@ interface Place {
 	whenThere: WhenThere;
 }
 
-function beside(file: FileHandle, place: Place): OutputFile {
-	let isPlaced = false;
-	return {
-		path: place.temporary,
-		write: (content) => writing(place.path, () => file.writeFile(content)),
-		finish: () =>
-			writing(place.path, async () => {
-				await file.sync();
-				await file.close();
-				await putInPlace(place);
-				isPlaced = true;
-				await syncFolder(dirname(place.target));
-			}),
-		discard: async () => {
-			if (isPlaced) return;
-			await file.close().catch(() => undefined);
-			await rm(place.temporary, { force: true });
-			// SQLite may have written the file and its logs.
-			for (const suffix of ['-journal', '-wal', '-shm']) await rm(place.temporary + suffix, { force: true });
-		},
-	};
+export class OutputFile {
+	/** The temporary path, for code that writes the file itself. Such code must not close it before `finish`. */
+	readonly path: string;
+	readonly #file: FileHandle;
+	readonly #named: string;
+	readonly #place: Place | null;
+	#isPlaced = false;
+
+	constructor(file: FileHandle, path: string, place: Place | null = null) {
+		this.path = place?.temporary ?? path;
+		this.#file = file;
+		this.#named = path;
+		this.#place = place;
+	}
+
+	write(content: string | Uint8Array): Promise<void> {
+		return writing(this.#named, () => this.#file.writeFile(content));
+	}
+
+	/** Renames the file to its path, durably. Throws `TableError` if another program has created that path meanwhile. */
+	async finish(): Promise<void> {
+		const place = this.#place;
+		if (place === null) return this.#file.close();
+		await writing(this.#named, async () => {
+			await this.#file.sync();
+			await this.#file.close();
+			await putInPlace(place);
+			this.#isPlaced = true;
+			await syncFolder(dirname(place.target));
+		});
+	}
+
+	async discard(): Promise<void> {
+		if (this.#isPlaced) return;
+		await this.#file.close().catch(() => undefined);
+		if (this.#place === null) return;
+		// SQLite may have written the file and its logs.
+		for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(this.path + suffix, { force: true });
+	}
 }
 
 // A rename would replace a file created meanwhile, but a link does not. Some file systems do not support links.

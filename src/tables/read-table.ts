@@ -5,7 +5,7 @@ import { maxColumns, sniffBytes, TableError, type TableRow } from './finding.js'
 import { evidenceBytes, linesBeyondAscii } from './guess-encoding.js';
 import { type CsvOptions, readCsv } from './read-csv.js';
 import { readNdjson } from './read-ndjson.js';
-import { hintOfEmpty, type Sniffed, type SniffOptions, sniff } from './sniff.js';
+import { hintOfEmpty, sniff } from './sniff.js';
 import { isRepeatable, readBytes, sourceName, type TableSource } from './source.js';
 
 export interface TableOptions {
@@ -42,12 +42,13 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 	const bytes = readBytes(source, options.signal);
 	try {
 		const { prefix, isWhole } = await readPrefix(bytes);
-		const settings = {
-			...sniffOptions(name, options, isWhole),
-			...(await evidenceOf(source, prefix, options)),
-		};
-		const sniffed = sniff(prefix.subarray(0, sniffBytes), settings);
-		const found = accept(name, sniffed);
+		const { encoding: wanted = 'auto', delimiter: separator = 'auto' } = options;
+		const found = sniff(prefix.subarray(0, sniffBytes), {
+			...{ encoding: wanted, delimiter: separator, isWhole },
+			format: /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto',
+			evidence: await evidenceOf(source, prefix, options),
+		});
+		if (found.kind === 'refused') throw new TableError(found.code, `${name} ${found.what}`, found.more);
 		const open = (rest: AsyncIterable<Uint8Array>) => {
 			const text = toUtf8(joined(prefix.subarray(found.bomBytes), rest), found.encoding);
 			return found.format === 'csv'
@@ -72,32 +73,19 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 	}
 }
 
-function sniffOptions(name: string, options: TableOptions, isWhole: boolean): SniffOptions {
-	const { encoding = 'auto', delimiter = 'auto' } = options;
-	const format = /\.(?:ndjson|jsonl)$/i.test(name) ? 'ndjson' : 'auto';
-	return { encoding, delimiter, format, isWhole };
-}
-
-function accept(name: string, sniffed: Sniffed): Extract<Sniffed, { kind: 'text' }> {
-	if (sniffed.kind === 'refused') throw new TableError(sniffed.code, `${name} ${sniffed.what}`, sniffed.more);
-	return sniffed;
-}
-
 /** Bytes beyond ASCII may come late, so search the whole source for them if it can be read twice. */
 async function evidenceOf(
 	source: TableSource,
 	prefix: Buffer,
 	{ encoding = 'auto', signal }: TableOptions,
-): Promise<{ evidence?: Buffer }> {
+): Promise<Buffer | null> {
 	const marked = byMark(prefix);
 	const isSilent = isAscii(prefix.subarray(marked?.encoding === 'utf-8' ? marked.bomBytes : 0));
 	const isFound =
 		(encoding !== 'auto' && marked === null) || (!isSilent && detectUnicode(prefix, false) !== null);
-	if (isFound || prefix.length < sniffBytes || !(await isRepeatable(source))) return {};
+	if (isFound || prefix.length < sniffBytes || !(await isRepeatable(source))) return null;
 	const evidence = await readBeyondAscii(source, signal);
-	return {
-		evidence: byMark(evidence)?.encoding === 'utf-8' ? linesBeyondAscii(evidence.subarray(3)) : evidence,
-	};
+	return byMark(evidence)?.encoding === 'utf-8' ? linesBeyondAscii(evidence.subarray(3)) : evidence;
 }
 
 async function readBeyondAscii(source: TableSource, signal: AbortSignal | undefined): Promise<Buffer> {

@@ -5,17 +5,17 @@ import type { TableErrorOptions, TableFault } from './finding.js';
 import { type EncodingGuess, guessEncoding, linesBeyondAscii } from './guess-encoding.js';
 import { parseBlock } from './parse-block.js';
 
-export interface SniffOptions {
+interface SniffOptions {
 	encoding: string;
 	delimiter: string;
 	/** `ndjson` if the file's name says so. With `auto`, an object at the start decides. */
 	format: 'auto' | 'ndjson';
 	isWhole: boolean;
-	evidence?: Buffer;
+	evidence?: Buffer | null;
 }
 
 /** `hintBytes`: the length of a `sep=` hint for spreadsheets. `blankColumns`: those at the end of the header. */
-export type Sniffed =
+type Sniffed =
 	| ({
 			kind: 'text';
 			format: 'csv' | 'ndjson';
@@ -159,18 +159,24 @@ function chooseEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused
 	return options.encoding === 'auto' ? findEncoding(prefix, options) : checkEncoding(prefix, options);
 }
 
-/** If the prefix is only ASCII, the lines beyond ASCII decide. */
-function findEncoding(prefix: Buffer, { evidence, isWhole }: SniffOptions): Chosen | Refused {
+function findEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused {
+	const unicode = detect(prefix, options);
+	if (unicode !== null) return { ...unicode, isGuessed: false };
 	const bomBytes = utf8Mark(prefix);
 	const text = prefix.subarray(bomBytes);
-	const isSilent = evidence !== undefined && evidence.length > 0 && isAscii(text);
-	const unicode = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
-	if (unicode !== null) return { ...unicode, bomBytes: bomBytes || unicode.bomBytes, isGuessed: false };
 	if (looksBinary(text.toString('latin1')))
 		return refuse('binary', 'is a binary file, not text', { hint: hintOfBinary });
-	const lines = evidence ?? linesBeyondAscii(isWhole ? text : cutPartialCharacter(text));
-	const guess = guessEncoding(lines);
+	const guess = guessEncoding(
+		options.evidence ?? linesBeyondAscii(options.isWhole ? text : cutPartialCharacter(text)),
+	);
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
+}
+
+/** If the prefix is only ASCII, the lines beyond ASCII decide. */
+function detect(prefix: Buffer, { evidence, isWhole }: SniffOptions): EncodingFound | null {
+	const lines = evidence?.length && isAscii(prefix.subarray(utf8Mark(prefix))) ? evidence : null;
+	const found = detectUnicode(lines ?? prefix, lines !== null || isWhole);
+	return found && { ...found, bomBytes: byMark(prefix)?.bomBytes ?? 0 };
 }
 
 function utf8Mark(prefix: Buffer): number {
@@ -193,7 +199,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 		return refuse('unknown_encoding', what);
 	}
 	const chosen = { encoding, bomBytes: 0, isGuessed: false };
-	const seems = detectSilent(prefix, options);
+	const seems = detect(prefix, options);
 	const marked = seems === null ? null : byMark(prefix);
 	const bomBytes = marked?.bomBytes ?? utf8Mark(prefix);
 	if (
@@ -205,13 +211,6 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 	}
 	if (encoding !== 'utf-16') return { ...chosen, bomBytes };
 	return { ...chosen, encoding: 'utf-16le', ...(seems?.encoding.startsWith('utf-16') && seems) };
-}
-
-/** If the prefix is only ASCII after a UTF-8 mark, the lines beyond ASCII decide. */
-function detectSilent(prefix: Buffer, { isWhole, evidence }: SniffOptions): EncodingFound | null {
-	const isSilent = evidence !== undefined && evidence.length > 0;
-	const found = detectUnicode(isSilent ? evidence : prefix, isSilent || isWhole);
-	return found === null ? null : { ...found, bomBytes: byMark(prefix)?.bomBytes ?? 0 };
 }
 
 const noText = new Set(['base64', 'hex']);

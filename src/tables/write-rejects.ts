@@ -9,14 +9,6 @@ import { refusalOf, syncFolder } from './output-file.js';
 import { readBytes } from './source.js';
 import { formatCsvRow } from './write-csv.js';
 
-export interface RejectsFile {
-	readonly path: string;
-	readonly written: number;
-	/** Resolves after the rows are on the disk. Do not call it again before that. */
-	write(rows: Iterable<RejectedRow>): Promise<void>;
-	close(): Promise<void>;
-}
-
 export interface RejectsOptions {
 	path: string;
 	isNumbered?: boolean;
@@ -29,13 +21,13 @@ export interface RejectsOptions {
 }
 
 export async function openRejects(options: RejectsOptions): Promise<RejectsFile> {
-	if (options.resume !== true) return new Rejects(await freeState(options));
+	if (options.resume !== true) return new RejectsFile(await freeState(options));
 	const state = await stateOf(options);
 	const { path, layout, exists, isStream } = state;
-	if (!exists || isStream) return new Rejects(state);
+	if (!exists || isStream) return new RejectsFile(state);
 	const lastLine = await resumeRejects(path, layout);
 	if (lastLine === null) throw alreadyThere(path);
-	return new Rejects({ ...state, lastLine });
+	return new RejectsFile({ ...state, lastLine });
 }
 
 /** Throws the errors of `openRejects` for a new run, but changes nothing. */
@@ -85,7 +77,7 @@ async function stateOf(options: RejectsOptions) {
 
 type State = Awaited<ReturnType<typeof stateOf>>;
 
-class Rejects implements RejectsFile {
+export class RejectsFile {
 	written = 0;
 	readonly #state: State;
 	readonly #lines = newTexts();
@@ -99,6 +91,7 @@ class Rejects implements RejectsFile {
 		return this.#state.path;
 	}
 
+	/** Resolves after the rows are on the disk. Do not call it again before that. */
 	async write(rows: Iterable<RejectedRow>): Promise<void> {
 		this.#formatNews(rows);
 		const { bytes, count } = this.#lines;

@@ -65,28 +65,28 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 /** No person reads a mail within two seconds of its delivery. The store knows the time of delivery. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
-export interface ClickWindow {
-	/** True for a click on the third distinct link of a message within ten seconds, and for later ones. */
-	isBurst(click: { message: Uuid; link: number; at: Micros }): boolean;
-}
-
 /** Cannot recognize the first two clicks of a scanner, so they count as a person's. */
-export function createClickWindow(maxMessages = 10_000): ClickWindow {
-	const clicked = new Map<Uuid, Map<number, Micros>>();
-	return {
-		isBurst({ message, link, at }) {
-			const links = clicked.get(message) ?? new Map<number, Micros>();
-			clicked.delete(message);
-			for (const [other, clickedAt] of links) {
-				if (clickedAt + burst.seconds * microsPerSecond < at) links.delete(other);
-			}
-			if (links.size < burst.links || links.has(link)) links.set(link, at);
-			clicked.set(message, links);
-			const oldest = clicked.keys().next().value;
-			if (clicked.size > maxMessages && oldest !== undefined) clicked.delete(oldest);
-			return links.size >= burst.links;
-		},
-	};
+export class ClickWindow {
+	readonly #maxMessages: number;
+	readonly #clicked = new Map<Uuid, Map<number, Micros>>();
+
+	constructor(maxMessages = 10_000) {
+		this.#maxMessages = maxMessages;
+	}
+
+	/** True for a click on the third distinct link of a message within ten seconds, and for later ones. */
+	isBurst({ message, link, at }: { message: Uuid; link: number; at: Micros }): boolean {
+		const links = this.#clicked.get(message) ?? new Map<number, Micros>();
+		this.#clicked.delete(message);
+		for (const [other, clickedAt] of links) {
+			if (clickedAt + burst.seconds * microsPerSecond < at) links.delete(other);
+		}
+		if (links.size < burst.links || links.has(link)) links.set(link, at);
+		this.#clicked.set(message, links);
+		const oldest = this.#clicked.keys().next().value;
+		if (this.#clicked.size > this.#maxMessages && oldest !== undefined) this.#clicked.delete(oldest);
+		return links.size >= burst.links;
+	}
 }
 
 const prefetchHeaders = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz'];

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/errors.js';
 import { trackedEvent } from '../../delivery/tracking/events.js';
 import type { TrackingPorts } from '../../delivery/tracking/lookup.js';
-import { createClickWindow } from '../../delivery/tracking/machines.js';
+import { ClickWindow } from '../../delivery/tracking/machines.js';
 import { headOf } from '../server/respond.js';
 import type { HttpResponse, PublicHandler, PublicRequest } from '../wire.js';
 import {
@@ -26,7 +26,7 @@ export interface PublicPages extends PublicHandler {
 
 export function createPublicHandler(ports: TrackingPorts): PublicPages {
 	const recorder = createRecorder(ports);
-	const visits = { ports, recorder, window: createClickWindow() };
+	const visits = { ports, recorder, window: new ClickWindow() };
 	const handler: PublicHandler = async (request) => {
 		const [, kind, rest = ''] = /^\/([ocuv])\/(.*)$/s.exec(request.path) ?? [];
 		switch (kind) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-	createClickWindow,
+	ClickWindow,
 	type MachineReason,
 	machineRequest,
 	type Visit,
@@ -86,7 +86,7 @@ describe('clicks on several links of one message', () => {
 	const second = 1_000_000;
 
 	it('are by a bot from the third link within ten seconds', () => {
-		const window = createClickWindow();
+		const window = new ClickWindow();
 		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
 			window.isBurst({ message: 'm', link, at: at * second }),
 		);
@@ -94,7 +94,7 @@ describe('clicks on several links of one message', () => {
 	});
 
 	it('are by a person if they are slow, and are counted separately for each message', () => {
-		const window = createClickWindow();
+		const window = new ClickWindow();
 		expect([0, 1, 2, 3].map((link) => window.isBurst({ message: 'm', link, at: link * 6 * second }))).toEqual(
 			[false, false, false, false],
 		);
