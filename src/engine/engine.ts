@@ -59,13 +59,7 @@ export function createEngine(context: EngineContext): Engine {
 			return events.map(({ time, link, ...event }) => ({ ...event, date: time, url: link }));
 		},
 		foreseeSend: createForeseeSend(context),
-		report: ({ date_from, date_to, campaign_unique_id, event_types }) =>
-			createReport(context, {
-				...(date_from !== undefined && { date_from }),
-				...(date_to !== undefined && { date_to }),
-				...(campaign_unique_id !== undefined && { campaign_unique_id }),
-				...(event_types !== undefined && { event_types }),
-			}),
+		report: (query) => createReport(context, query),
 		capabilities: async () => capabilities,
 		close: () => context.store.close(),
 	};

@@ -65,9 +65,7 @@ export interface ListedPeople {
 
 export type PeopleAck =
 	| { kind: 'acknowledged'; ack: Ack<AcceptCounts>; isWhole: boolean }
-	| { kind: 'not_found' }
-	| { kind: 'closed'; state: 'released' | 'canceled' | 'complete' }
-	| { kind: 'other_rows' };
+	| Exclude<CampaignAck, { kind: 'acknowledged' | 'gap' }>;
 
 export type RequestedRow =
 	| {

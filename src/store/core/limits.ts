@@ -86,7 +86,7 @@ export interface Candidate {
 }
 
 /** A lease sets aside, or wakes from a lifted limit, at most this many: other writers wait for its lock. */
-const mostAtOnce = 1_000;
+export const mostAtOnce = 1_000;
 
 export class Limiter {
 	readonly #sql: Sql;

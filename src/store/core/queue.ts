@@ -8,7 +8,7 @@ import type { Command, Operations } from '../operations.js';
 import type { Leased, Settlement } from '../queue.js';
 import { fatalSettlement, type Judge, openCompositions } from './attempts.js';
 import { enterWindow, type WindowRow, windowColumns } from './campaigns/rows.js';
-import { type Candidate, Limiter, readLimits, readStanding } from './limits.js';
+import { type Candidate, Limiter, mostAtOnce, readLimits, readStanding } from './limits.js';
 import { cancelMessage } from './messages/actions.js';
 import { provenTime } from './processes.js';
 import { fenceColumns, fencesAsJson, settle } from './settle.js';
@@ -147,8 +147,6 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 	}
 	return leased;
 }
-
-const mostAtOnce = 1_000;
 
 interface Circumstances extends LeaseCommand {
 	shared: ReadonlyMap<number, Shared>;
