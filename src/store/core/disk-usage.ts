@@ -42,11 +42,6 @@ const kinds: Readonly<Record<Exclude<Kind, 'other'>, readonly string[]>> = {
 	figures: ['daily_', 'quarter_', 'link_', 'bounce_figures', 'bounced_', 'deleted_', 'list_'],
 };
 
-function kindOf(table: string): Kind {
-	const found = Object.entries(kinds).find(([, begins]) => begins.some((begin) => table.startsWith(begin)));
-	return (found?.[0] as Kind | undefined) ?? 'other';
-}
-
 const none: Readonly<Record<Kind, number>> = {
 	...{ messages: 0, events: 0, bodies: 0, links: 0, subscribers: 0, figures: 0, other: 0 },
 };
@@ -56,7 +51,11 @@ async function sizesOf(sql: Sql): Promise<Sizes> {
 	const free = await sql.number(sql.dialect.freeSize);
 	const tables = await sql.all<{ name: string; bytes: number }>(sql.dialect.tableSizes);
 	const bytes: Record<Kind, number> = tables.length === 0 ? await estimated(sql, total - free) : { ...none };
-	for (const table of tables) bytes[kindOf(table.name)] += table.bytes;
+	for (const { name, bytes: size } of tables) {
+		const [kind] =
+			Object.entries(kinds).find(([, begins]) => begins.some((begin) => name.startsWith(begin))) ?? [];
+		bytes[(kind as Kind | undefined) ?? 'other'] += size;
+	}
 	return { ...bytes, free, is_estimate: tables.length === 0 };
 }
 

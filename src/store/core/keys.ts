@@ -138,12 +138,10 @@ function keyPlace(purpose: string, id: number): string {
 	return `keyring ${purpose} ${id}`;
 }
 
-type TokenRow = Omit<StoredToken, 'scopes'> & { scopes: string };
-
 /** Token names are unique among valid tokens: the name of a revoked one may be used again. */
 export function createKeys(sql: Sql) {
 	const selectTokens = async (rest: string, ...values: string[]) => {
-		const rows = await sql.all<TokenRow>(
+		const rows = await sql.all<Omit<StoredToken, 'scopes'> & { scopes: string }>(
 			`SELECT name, scopes, created_at, revoked_at FROM tokens ${rest}`,
 			values,
 		);

@@ -49,7 +49,7 @@ export function createPeople(sql: Sql) {
 				left_out: [
 					...(await leftOutByName(sql, email_key)),
 					...(await leftOutOf(sql, email_key, forms)),
-				].sort(newestFirst),
+				].sort(({ date_created: one }, { date_created: other }) => Number(one < other) - Number(one > other)),
 				copies: await copiesOf(sql, email_key, forms),
 				date_sender: timeOf(sender),
 				messages: await sql.number('SELECT count(*) FROM messages WHERE to_key = ?', [email_key]),
@@ -110,11 +110,6 @@ export function createPeople(sql: Sql) {
 }
 
 const most = 1000;
-
-function newestFirst(one: LeftOut, other: LeftOut): number {
-	if (one.date_created === other.date_created) return 0;
-	return one.date_created > other.date_created ? -1 : 1;
-}
 
 async function subscribersOf(sql: Sql, email_key: EmailKey): Promise<ListedSubscriber[]> {
 	const rows = await sql.all<SubscriberRow & { list_name: string }>(

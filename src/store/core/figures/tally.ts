@@ -12,7 +12,7 @@ export const quarterHour: Micros = 900_000_000;
 
 export const perDay = microsPerDay / quarterHour;
 
-export interface CountedEvent {
+interface CountedEvent {
 	at: Micros;
 	campaign: Uuid | null;
 	type: EventType | 'COMPLAINED';

@@ -55,11 +55,9 @@ export type RowOutcome =
 
 const created: RowOutcome = { kind: 'created' };
 
-type Begun = Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing' | 'expectsNew'>;
-
 export async function openImportRun(
 	sql: Sql,
-	{ standing, seq, spec, now, expectsNew }: Begun,
+	begun: Pick<ImportRun, 'seq' | 'spec' | 'now' | 'standing' | 'expectsNew'>,
 ): Promise<ImportRun> {
 	const [known, isAnySuppressed, scope, isErased] = await sql.together([
 		() => knownVariables(sql),
@@ -68,7 +66,7 @@ export async function openImportRun(
 		() => openErased(sql),
 	]);
 	return {
-		...{ seq, spec, now, known, isErased, standing, expectsNew },
+		...{ ...begun, known, isErased },
 		hasSuppressions: isAnySuppressed,
 		unsubscribeScope: scope,
 		moved: { active: 0, inactive: 0 },
