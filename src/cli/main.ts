@@ -84,16 +84,12 @@ function unknownOption(words: readonly string[]): UsageError | null {
 async function unknownCommand(word: string): Promise<UsageError> {
 	const nodes = await Promise.all(tree.map(loadNode));
 	const groups = nodes.flatMap((node) => {
-		const [verb] =
-			'commands' in node
-				? verbsFor(
-						word,
-						node.commands.map(({ name }) => name),
-					)
-				: [];
-		return verb === undefined ? [] : [`${node.name} ${verb}`];
+		const verbs = 'commands' in node ? node.commands.map(({ name }) => name) : [];
+		return verbsFor(word, verbs)
+			.slice(0, 1)
+			.map((verb) => `${node.name} ${verb}`);
 	});
-	const meant = [...groups, ...(groups.length > 0 ? [] : commandsFor(word))].slice(0, 3);
+	const meant = (groups.length > 0 ? groups : commandsFor(word)).slice(0, 3);
 	const names = tree.map(({ name }) => name);
 	const near = meant.length > 0 ? `did you mean ${meant.join(', ')}?` : didYouMean(word, names);
 	return new UsageError(`unknown command "${word}"`, { hint: near ?? mailctl('--help') });

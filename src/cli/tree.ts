@@ -49,7 +49,6 @@ export const tree: Tree = [
 	]),
 ];
 
-/** Loads one of the commands of a file. */
 function of<K extends string>(load: () => Promise<Record<K, Command>>, name: K) {
 	return async () => ({ command: (await load())[name] });
 }

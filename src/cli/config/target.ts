@@ -24,24 +24,27 @@ export const builtIn = 'local';
 
 /** Two targets on one level, an unknown profile and an invalid URL give exit code 2. */
 export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
-	const flags = { '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile };
-	const byFlag = theOne(flags);
-	const variables = Object.fromEntries(
-		['MAILCTL_DB', 'MAILCTL_BASE_URL', 'MAILCTL_PROFILE'].map((name) => [name, env[name] || undefined]),
-	);
-	const found = byFlag ?? theOne(variables);
+	const byFlag = theOne({ '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile });
+	const names = ['MAILCTL_DB', 'MAILCTL_BASE_URL', 'MAILCTL_PROFILE'];
+	const found = byFlag ?? theOne(Object.fromEntries(names.map((name) => [name, env[name] || undefined])));
 	const level = byFlag === null ? 'environment' : 'flag';
-	const origin: Origin = found === null ? { level: 'default', name: null } : { level, name: found.name };
-	if (found !== null && /db$/i.test(found.name))
-		return named(localTarget(found.value, found.name), origin, raw, env, config);
-	if (found !== null && /url$/i.test(found.name))
-		return named(remoteTarget(found.value, found.name), origin, raw, env, config);
+	if (found !== null && !/profile$/i.test(found.name)) {
+		const targetOf = /db$/i.test(found.name) ? localTarget : remoteTarget;
+		const target = targetOf(found.value, found.name);
+		// The preferences of a profile, which do not depend on the target, still apply.
+		const settingsOf = (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
+		const settings = findProfile(config, settingsOf);
+		return { target: () => target, origin: { level, name: found.name }, profile: null, settingsOf, settings };
+	}
 	const name = found?.value ?? config.profile ?? builtIn;
 	const settings = findProfile(config, name);
+	const stored: Origin =
+		config.profile === null
+			? { level: 'default', name: null }
+			: { level: 'profile', name: `profile ${name}` };
 	return {
 		target: () => profileTarget(name, settings, paths),
-		origin:
-			found === null && config.profile !== null ? { level: 'profile', name: `profile ${name}` } : origin,
+		origin: found === null ? stored : { level, name: found.name },
 		profile: name,
 		settingsOf: name,
 		settings,
@@ -92,18 +95,6 @@ function theOne(
 	if (first !== undefined && second !== undefined)
 		throw new UsageError(`use either ${first.name} or ${second.name}, not both`);
 	return first ?? null;
-}
-
-/** Still applies the default profile's preferences, which do not depend on the target. */
-function named(target: Target, origin: Origin, raw: RawGlobals, env: Env, config: ConfigFile): TargetChoice {
-	const name = raw.profile ?? (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
-	return {
-		target: () => target,
-		origin,
-		profile: null,
-		settingsOf: name,
-		settings: findProfile(config, name),
-	};
 }
 
 export function findProfile({ profiles }: ConfigFile, name: string): Profile {

@@ -6,7 +6,7 @@ import type { Uuid } from '../../api/records.js';
 import { generateKey, parseKey, recordNameOf, recordOf, zoneLineOf } from '../../delivery/dkim/keys.js';
 import { limitSettings, proposedRetention } from '../../engine/rules/settings.js';
 import { readSettings } from '../../engine/settings.js';
-import type { Sizes, StoredDkimKey, StoredToken } from '../../store/maintenance.js';
+import type { Sizes, StoredDkimKey } from '../../store/maintenance.js';
 import type { QueuePause, QueueState } from '../../store/queue.js';
 import type { Store } from '../../store/store.js';
 import { isMissingFile } from '../../store/url.js';
@@ -22,7 +22,10 @@ export function newToken(): { secret: string; sha256: string } {
 /** Only the answer of `create` contains the secret, because the store has only its SHA-256. */
 export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 	return {
-		list: async () => (await store.reads.listTokens()).map(toApiToken),
+		list: async () =>
+			(await store.reads.listTokens()).map(({ name, scopes, created_at, revoked_at }) => ({
+				...{ name, scopes, date_created: formatDateTime(created_at), date_revoked: timeOf(revoked_at) },
+			})),
 		create: async ({ name, scopes }: { name: string; scopes: readonly Scope[] }) => {
 			const { secret, sha256 } = newToken();
 			const now = clock.now();
@@ -31,11 +34,6 @@ export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 		},
 		revoke: (name: string) => store.writes.revokeToken({ name, now: clock.now() }),
 	};
-}
-
-function toApiToken({ name, scopes, created_at, revoked_at }: StoredToken) {
-	const date_revoked = revoked_at === null ? null : formatDateTime(revoked_at);
-	return { name, scopes, date_created: formatDateTime(created_at), date_revoked };
 }
 
 export function localDkim({ store, clock }: { store: Store; clock: Clock }) {

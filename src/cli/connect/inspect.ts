@@ -142,18 +142,11 @@ export function readWhole(url: string): string[] {
  * `DatabaseMissing`, `UnsupportedDatabase` and `StoreError`.
  */
 export async function countSecrets({ url, create }: LocalTarget, clock: Clock): Promise<SecretCount[]> {
-	if (isPostgres(url)) {
-		const { inspectPostgres } = await import('../../store/postgres/inspect.js');
-		return await countedBy(await inspectPostgres(url, { keys: [], clock }));
-	}
-	if (create && isMissingFile(url)) return [];
-	return await countedBy(inspectStore(url));
-}
-
-async function countedBy(found: {
-	reads: Pick<Reads, 'secretCounts'>;
-	close(): unknown;
-}): Promise<SecretCount[]> {
+	const isServer = isPostgres(url);
+	if (!isServer && create && isMissingFile(url)) return [];
+	const found = isServer
+		? await (await import('../../store/postgres/inspect.js')).inspectPostgres(url, { keys: [], clock })
+		: inspectStore(url);
 	try {
 		return await found.reads.secretCounts();
 	} finally {

@@ -148,7 +148,6 @@ export async function serveLocal(parts: ServeParts, options: ServeOptions): Prom
 	};
 }
 
-/** The engine, which wakes the worker after calls that queue messages. */
 function waking(engine: Engine, wake: () => void): { api: Engine; ext: Engine['ext'] } {
 	const { ext } = engine;
 	const waked =

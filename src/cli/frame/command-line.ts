@@ -96,15 +96,8 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
 /** Returns the options that select the target, without tokens and URLs that contain a password. */
-function targetWords({
-	db,
-	baseUrl,
-	profile,
-	tokenFile,
-	caCert,
-	insecure,
-	proxy,
-}: RawGlobals): readonly string[] {
+function targetWords(globals: RawGlobals): readonly string[] {
+	const { db, baseUrl, profile, tokenFile, caCert, insecure, proxy } = globals;
 	const reached =
 		db === undefined ? { '--token-file': tokenFile, '--ca-cert': caCert, '--proxy': proxy } : {};
 	const shown = db === undefined ? undefined : shownDatabase(db);

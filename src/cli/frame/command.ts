@@ -255,7 +255,6 @@ export function command<
 	};
 }
 
-/** Returns the commands and groups that the help shows. */
 export function visibleIn(group: CommandGroup): readonly (Command | CommandGroup)[] {
 	return group.commands.filter((one) => !isCommand(one) || one.hidden !== true);
 }
@@ -264,7 +263,6 @@ export function isCommand(node: Command | CommandGroup): node is Command {
 	return 'kind' in node;
 }
 
-/** Finds a command of the group by its name or alias. */
 export function childOf({ commands }: CommandGroup, word: string): Command | CommandGroup | undefined {
 	return commands.find(({ name, aliases }) => name === word || aliases?.includes(word) === true);
 }

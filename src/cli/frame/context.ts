@@ -264,7 +264,6 @@ interface LinkParts {
 	sources: Sources;
 	command: Command;
 	role: ConnectDependencies['role'];
-	/** Shows a result again and again. */
 	isView: boolean;
 	signal: AbortSignal;
 	onWait: ((what: string) => Wait) | null;

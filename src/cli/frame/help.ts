@@ -114,7 +114,6 @@ function sectionsOf(described: Partial<Command>): Section[] {
 	return all.filter(([, rows]) => rows.length > 0);
 }
 
-/** The rows of environment variables and their options. */
 export function environmentRows(): Row[] {
 	return Object.entries(globalOptions).flatMap(([key, spec]): Row[] =>
 		spec.env === undefined || spec.hidden === true ? [] : [[spec.env, optionLabel(key, spec).trim()]],

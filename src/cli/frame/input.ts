@@ -345,7 +345,6 @@ function addOptions(parser: Parser, { specs, prefix, argv }: Added): () => Recor
 		);
 }
 
-/** Returns the value of a flag, or of one of two opposite flags. */
 function turned(flag: string, [on, off]: readonly string[], before: unknown): boolean {
 	const isOn = flag === on;
 	if (off !== undefined && before === !isOn) throw new UsageError(`use either '${on}' or '${off}', not both`);

@@ -51,9 +51,7 @@ export function createIo(parts: IoParts = {}): Io {
 	};
 }
 
-/**
- * Prints a text, through a pager if it is longer than the screen. Scripts never load the pager.
- */
+/** Prints a text, through a pager if it is longer than the screen. Scripts never load the pager. */
 export async function printPage({ stdout, env }: Io, text: string, isPaged: boolean): Promise<void> {
 	if (!stdout.isTTY || !isPaged) return stdout.write(text);
 	const { isLonger, pagerOf, showPaged } = await import('../render/pager.js');

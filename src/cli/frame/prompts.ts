@@ -95,7 +95,6 @@ export class Prompts {
 		);
 	};
 
-	/** Opens an editor. */
 	readonly askText = async (question: string, line: Line = {}): Promise<string> => {
 		const { writeInEditor } = await import('./editor.js');
 		return writeInEditor(this.#io, { question, ...line }, this.ask);

@@ -17,7 +17,6 @@ interface OutParts {
 	strong: (text: string) => string;
 	times: Times;
 	note: (text: string) => Promise<void>;
-	/** Gets an entry for each list that was printed. */
 	listed: Shown[];
 }
 

@@ -47,6 +47,12 @@ export function factsOf({ subject, lists, sender, sentOn }: CampaignHead): [labe
 	return facts.flatMap(([label, text]) => (text === null ? [] : [[label, clean(text)]]));
 }
 
+/** `2026-11-01 to 2026-11-07`, or the only day. */
+export function rangeOf(days: readonly { date: string }[]): string {
+	const [first, last] = [days[0]?.date ?? '', days.at(-1)?.date ?? ''];
+	return first === last ? first : `${first} to ${last}`;
+}
+
 export function recipientsTitle(isOfDays: boolean): string {
 	return isOfDays ? 'recipients over its whole life' : 'recipients';
 }

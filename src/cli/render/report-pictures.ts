@@ -5,7 +5,7 @@ import { SVGRenderer } from 'echarts/renderers';
 import { escapeHtml } from '../../api/quote.js';
 import type { ListGrowth, ReportDetails } from '../../api/reports.js';
 import { clean } from './clean.js';
-import { type CampaignHead, factsOf, outcomesOf } from './report-model.js';
+import { type CampaignHead, factsOf, outcomesOf, rangeOf } from './report-model.js';
 import type { SavedReport } from './saved-report.js';
 import { counted, numberText } from './units.js';
 import { shorten } from './width.js';
@@ -83,12 +83,10 @@ function factLines(head: CampaignHead): string[] {
 
 /** `2026-11-01 to 2026-11-07 (Europe/Oslo)`, with the sums of the drawn values, or the scale of a heat map. */
 function scopeOf({ chart, days, detailed }: SavedReport): string {
-	const [first, last] = [days[0]?.date, days.at(-1)?.date];
-	const range = first === undefined ? '' : first === last ? first : `${first} to ${last}`;
-	const zone = detailed === null ? '' : ` (${detailed.details.time_zone})`;
-	if (chart !== 'heat') return `${range}${zone}: ${sumsOf(days)}`;
+	const range = rangeOf(days) + (detailed === null ? '' : ` (${detailed.details.time_zone})`);
+	if (chart !== 'heat') return `${range}: ${sumsOf(days)}`;
 	const top = mostOf(detailed?.details.week ?? []);
-	return `${range}${zone}${top === 0 ? '' : `; darkest: ${counted(top, 'open')} in one hour of the week`}`;
+	return `${range}${top === 0 ? '' : `; darkest: ${counted(top, 'open')} in one hour of the week`}`;
 }
 
 function sumsOf(days: SavedReport['days']): string {

@@ -10,6 +10,7 @@ import {
 	numberColumns,
 	outcomesOf,
 	type ReportTable,
+	rangeOf,
 	recipientsTitle,
 	type TotalLine,
 	tablesOf,
@@ -87,8 +88,7 @@ function headLines(
 }
 
 function headingOf(days: readonly ChartDay[], zone: string | null, width: number): string[] {
-	const [first, last] = [days[0]?.date, days.at(-1)?.date];
-	const range = first === undefined ? 'no days' : first === last ? first : `${first} to ${last}`;
+	const range = rangeOf(days) || 'no days';
 	if (zone === null) return [range];
 	const named = `(${clean(zone)})`;
 	return range.length + 1 + named.length <= width ? [`${range} ${named}`] : [range, named];

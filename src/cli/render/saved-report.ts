@@ -13,6 +13,7 @@ import {
 	outcomesOf,
 	type ReportTable,
 	type Row,
+	rangeOf,
 	recipientsTitle,
 	type TotalLine,
 	tablesOf,
@@ -90,10 +91,8 @@ export function moreTables({ detailed }: SavedReport): ReportTable[] {
 
 /** `2026-11-01 to 2026-11-30, time zone Europe/Oslo; made 2026-12-01 09:00 UTC`. */
 export function rangeText({ days, detailed, madeAt }: SavedReport): string {
-	const [first, last] = [days[0]?.date ?? '', days.at(-1)?.date ?? ''];
-	const range = first === last ? first : `${first} to ${last}`;
 	const zone = detailed === null ? '' : `, time zone ${detailed.details.time_zone}`;
-	return `${range}${zone}; made ${formatDateTime(madeAt).slice(0, 16).replace('T', ' ')} UTC`;
+	return `${rangeOf(days)}${zone}; made ${formatDateTime(madeAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 function tableOf(header: readonly string[], rows: readonly Row[]): string[] {
