@@ -44,18 +44,20 @@ const overQuota =
 	/\b(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,2}quota|quota (?:is |was |has been )?(?:exceeded|full|reached)|mail ?(?:box|folder) (?:is )?(?:full|over)|not enough (?:disk )?(?:space|storage)/i;
 
 /** A disposition notification (RFC 8098) says that the mail arrived, unless Dovecot deleted it for a full mailbox. */
-export function readDisposition({ mail, notice, returned }: Extract): Report | null {
-	const part = mail.parts.find(({ type }) => /^message\/(?:global-)?disposition-notification$/.test(type));
+export function readDisposition(found: Extract): Report | null {
+	const part = found.mail.parts.find(({ type }) =>
+		/^message\/(?:global-)?disposition-notification$/.test(type),
+	);
 	if (part === undefined) return null;
 	const fields = fieldsWithin(part);
 	const disposition = fieldValue(fields, 'disposition') ?? '';
 	const isRefused = /^automatic-action\b.{0,100}\b(?:deleted|denied|failed)\b/i.test(disposition);
 	const final = fieldValue(fields, 'final-recipient') ?? fieldValue(fields, 'original-recipient') ?? '';
 	const address = addressIn(final.slice(final.indexOf(';') + 1));
-	const detail = joinLines(notice?.lines ?? []).slice(0, 500);
+	const detail = joinLines(found.notice?.lines ?? []).slice(0, 500);
 	if (!isRefused || address === null || !overQuota.test(detail))
 		return { kind: 'not_a_report', why: 'a disposition notification (RFC 8098): the mail arrived' };
 	const statement = { address, original: null, detail, form: 'RFC 8098', place: placeOf(part) };
 	const refused = judgeStatement(statement, 'failed');
-	return deliveryReport([refused], { returned: returned() });
+	return deliveryReport([refused], found);
 }

@@ -1,6 +1,6 @@
 import { cleanText } from '../reply.js';
 import { addressIn } from './addresses.js';
-import { aboutAddress, type Extract, type Notice, noticeUpTo, ownLines } from './extract.js';
+import { aboutAddress, type Extract, Notice, ownLines } from './extract.js';
 import { type Field, fieldValue, findField, type Line, type Part, parseFields, placeOf } from './mime.js';
 import {
 	type DeliveryAction,
@@ -158,7 +158,7 @@ export function readDeliveryStatus(found: Extract): DeliveryReport | null {
 		const recipients = status.entries.flatMap((entry) =>
 			judgeEntry(entry, { part, notice, returned: found.returned }),
 		);
-		if (recipients.length > 0) return deliveryReport(recipients, { ...status, returned: found.returned() });
+		if (recipients.length > 0) return deliveryReport(recipients, { ...status, returned: found.returned });
 	}
 	return null;
 }
@@ -179,7 +179,7 @@ function statusesIn({ mail, sender, notice }: Extract): FoundStatus[] {
 			const at = writtenStatusAt(lines);
 			const status = at === -1 ? null : parseDeliveryStatus(lines.slice(at));
 			if (status === null) return [];
-			return [{ part, status, notice: part === notice.part ? noticeUpTo(notice, at) : notice }];
+			return [{ part, status, notice: part === notice.part ? new Notice(part, lines.slice(0, at)) : notice }];
 		},
 	);
 }
@@ -189,7 +189,7 @@ function judgeEntry(
 	{ part, notice, returned }: Pick<FoundStatus, 'part' | 'notice'> & Pick<Extract, 'returned'>,
 ): ReportedRecipient[] {
 	const told = entry.final ?? entry.original;
-	const address = told ?? onlyRecipient(returned());
+	const address = told ?? onlyRecipient(returned);
 	if (address === null) return [];
 	const inText = notice === null ? null : aboutAddress(notice, address);
 	const own = readCodes(entry.diagnostic);

@@ -17,14 +17,6 @@ import type { ReturnedMessage } from './report.js';
 import { recipientsIn, type TextRecipient } from './text-recipients.js';
 import { machineWords, roleNames, separators, systemNames } from './wordings.js';
 
-export interface Extract {
-	mail: Mail;
-	sender: Sender;
-	subject: string;
-	notice: Notice | null;
-	returned(): ReturnedMessage | null;
-}
-
 /**
  * Judges the sender by the header alone. A `role` is a postmaster whose mail shows no mail program of a person; a
  * `machine` is an automatic sender. An `unknown` is an address without a name. A `person` has a name, answers,
@@ -32,24 +24,40 @@ export interface Extract {
  */
 export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 
-export interface Notice {
-	part: Part;
-	lines: readonly Line[];
-	recipients(): readonly TextRecipient[];
+export class Notice {
+	readonly part: Part;
+	readonly lines: readonly Line[];
+	#recipients: readonly TextRecipient[] | null = null;
+
+	constructor(part: Part, lines: readonly Line[]) {
+		this.part = part;
+		this.lines = lines;
+	}
+
+	get recipients(): readonly TextRecipient[] {
+		this.#recipients ??= recipientsIn(this.lines, this.part);
+		return this.#recipients;
+	}
 }
 
-export function extract(mail: Mail): Extract {
-	let returned: ReturnedMessage | null | undefined;
-	return {
-		mail,
-		sender: senderOf(mail),
-		subject: subjectOf(mail),
-		notice: findNotice(mail),
-		returned: () => {
-			if (returned === undefined) returned = findReturned(mail);
-			return returned;
-		},
-	};
+export class Extract {
+	readonly mail: Mail;
+	readonly sender: Sender;
+	readonly subject: string;
+	readonly notice: Notice | null;
+	#returned: ReturnedMessage | null | undefined;
+
+	constructor(mail: Mail) {
+		this.mail = mail;
+		this.sender = senderOf(mail);
+		this.subject = subjectOf(mail);
+		this.notice = findNotice(mail);
+	}
+
+	get returned(): ReturnedMessage | null {
+		if (this.#returned === undefined) this.#returned = findReturned(this.mail);
+		return this.#returned;
+	}
 }
 
 function senderOf(mail: Mail): Sender {
@@ -133,27 +141,11 @@ export function findNotice(mail: Mail): Notice | null {
 		texts.find(({ type }) => type.startsWith('multipart/'));
 	if (part === undefined) return null;
 	const lines = part.type === 'text/html' ? visibleText(part.lines()) : part.lines();
-	return noticeOf(part, ownLines(lines));
-}
-
-export function noticeUpTo({ part, lines }: Notice, end: number): Notice {
-	return noticeOf(part, lines.slice(0, end));
-}
-
-function noticeOf(part: Part, lines: readonly Line[]): Notice {
-	let recipients: readonly TextRecipient[] | null = null;
-	return {
-		part,
-		lines,
-		recipients: () => {
-			recipients ??= recipientsIn(lines, part);
-			return recipients;
-		},
-	};
+	return new Notice(part, ownLines(lines));
 }
 
 export function aboutAddress(notice: Notice, address: string): TextRecipient | null {
-	return notice.recipients().find((one) => isSame(one.address, address)) ?? null;
+	return notice.recipients.find((one) => isSame(one.address, address)) ?? null;
 }
 
 export function joinLines(lines: readonly Line[]): string {

@@ -11,7 +11,7 @@ export function isComplaint(type: string): boolean {
 }
 
 export function readFeedback(found: Extract): FeedbackReport | null {
-	const { mail, returned } = found;
+	const { mail } = found;
 	const part = mail.parts.find((one) => one.type === 'message/feedback-report') ?? untypedIn(mail);
 	if (part === undefined) return readOutlook(found);
 	const fields = fieldsWithin(part);
@@ -22,7 +22,7 @@ export function readFeedback(found: Extract): FeedbackReport | null {
 		recipients: recipientsOf(fields, mail),
 		user_agent: fieldValue(fields, 'user-agent'),
 		envelope_id: fieldValue(fields, 'original-envelope-id'),
-		returned: returned(),
+		returned: found.returned,
 		place: placeOf(part),
 	};
 }
@@ -36,7 +36,8 @@ function untypedIn(mail: Mail): Part | undefined {
 }
 
 /** Outlook.com (JMRP) does not follow RFC 5965: the first field of the returned message names the recipient. */
-function readOutlook({ mail, subject, returned }: Extract): FeedbackReport | null {
+function readOutlook(found: Extract): FeedbackReport | null {
+	const { mail, subject } = found;
 	const from = fieldValue(mail.fields, 'from') ?? '';
 	if (
 		!/\bstaff@(?:hotmail|outlook|live)\.com\b/i.test(from) &&
@@ -52,7 +53,7 @@ function readOutlook({ mail, subject, returned }: Extract): FeedbackReport | nul
 			recipients: addressesIn(told),
 			user_agent: null,
 			envelope_id: null,
-			returned: returned(),
+			returned: found.returned,
 			place: placeOf(part),
 		};
 	}

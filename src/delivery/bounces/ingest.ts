@@ -8,7 +8,7 @@ import type { Reads } from '../../store/operations.js';
 import type { RecordedReport, ReportOutcome } from '../../store/store.js';
 import { autoReplySign, readDisposition } from './auto-reply.js';
 import { readDeliveryStatus } from './delivery-status.js';
-import { type Extract, extract } from './extract.js';
+import { Extract } from './extract.js';
 import { readFeedback } from './feedback.js';
 import { fieldValue, maxMailBytes, parseMail, parseWithin } from './mime.js';
 import { type DeliveryReport, type FeedbackReport, inReturnedOnly, type Report } from './report.js';
@@ -162,7 +162,7 @@ const opening = /^\uFEFF?\s*\{/;
 /** Reads one mail with its header, or the JSON that Amazon SES publishes instead. Never throws; reads at most 4 MiB. */
 export function readReport(bytes: Buffer): Report {
 	const published = opening.test(bytes.toString('utf8', 0, 100)) ? readSes(bytes) : null;
-	return published ?? readExtract(extract(parseMail(bytes)));
+	return published ?? readExtract(new Extract(parseMail(bytes)));
 }
 
 /** Text bounces have the header fields of automatic replies, so check for bounces first. */
@@ -188,7 +188,7 @@ function wrappedIn({ mail, sender, subject }: Extract): Extract | null {
 	if (sender !== 'system' && sender !== 'role') return null;
 	const part = mail.parts.find(({ type }) => type === 'message/rfc822');
 	if (part === undefined || part.path.split('.').length > 3) return null;
-	const inner = extract(parseWithin(part));
+	const inner = new Extract(parseWithin(part));
 	const isSame = (name: string) => fieldValue(inner.mail.fields, name) === fieldValue(mail.fields, name);
 	const isReport = inner.mail.type === 'multipart/report' || inner.sender === 'system';
 	return isReport && isSame('from') && isSame('message-id') && inner.subject === subject ? inner : null;

@@ -15,7 +15,7 @@ import { onlyMentioned, type TextRecipient } from './text-recipients.js';
 import { delays, deliveries, failing, failures, otherGoods, personal, statements } from './wordings.js';
 
 export function readTextBounce(found: Extract): DeliveryReport | null {
-	const { mail, sender, subject, notice, returned } = found;
+	const { mail, sender, subject, notice } = found;
 	if (notice === null || sender === 'person') return null;
 	const text = joinLines(notice.lines);
 	const isSaid = (wordings: readonly RegExp[]) => wordings.some((one) => one.test(subject) || one.test(text));
@@ -30,7 +30,7 @@ export function readTextBounce(found: Extract): DeliveryReport | null {
 	const action = isDelivery ? 'delivered' : isDelay ? 'delayed' : 'failed';
 	return deliveryReport(
 		recipients.map((one) => judgeRecipient(one, action)),
-		{ returned: returned() },
+		found,
 	);
 }
 
@@ -74,8 +74,8 @@ function sendersOf({ fields }: Mail): string[] {
 /** X-Failed-Recipients (Exim) tells recipients from other addresses in the text. */
 function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipient[] {
 	const failed = failedRecipients(mail);
-	const sentTo = returned()?.to ?? [];
-	const inText = likeliest(notice.recipients(), { senders: sendersOf(mail), sentTo });
+	const sentTo = returned?.to ?? [];
+	const inText = likeliest(notice.recipients, { senders: sendersOf(mail), sentTo });
 	const place = placeOf(notice.part);
 	const detail = cleanText(joinLines(notice.lines));
 	const whole = { detail, place, original: null, isWeak: false, isStated: true };
