@@ -19,18 +19,17 @@ interface NamedList extends List {
 	public_name?: string | null;
 }
 
-const idColumn = column<List, 'id'>('id', 'ID', { align: 'right' });
-const nameColumn = column<List, 'name'>('name', 'NAME', { isKept: 'name', isName: true });
-const publicNameColumn = column<NamedList, 'public_name'>('public_name', 'PUBLIC NAME', { wide: true });
-const otherColumns: Columns<List> = [
+const namedColumns: Columns<NamedList> = [
+	column('id', 'ID', { align: 'right' }),
+	column('name', 'NAME', { isKept: 'name', isName: true }),
+	column('public_name', 'PUBLIC NAME', { wide: true }),
 	column('active_subscribers_count', 'ACTIVE', { align: 'right', isCount: true }),
 	column('inactive_subscribers_count', 'INACTIVE', { align: 'right', isCount: true }),
 	column('overall_subscribers_count', 'ALL', { align: 'right', isCount: true, wide: true }),
 	column('email_reason', 'EMAIL REASON', { wide: true }),
 	column('date_created', 'CREATED', { isOptional: true, time: 'text' }),
 ];
-export const listColumns: Columns<List> = [idColumn, nameColumn, ...otherColumns];
-const namedColumns: Columns<NamedList> = [idColumn, nameColumn, publicNameColumn, ...otherColumns];
+const listColumns: Columns<List> = namedColumns.filter(({ key }) => key !== 'public_name');
 
 const listArg = { name: 'list', summary: 'id or exact name', of: 'list', ask: 'Which list:' } as const;
 
@@ -233,7 +232,7 @@ function showsPublicName(cx: CommandContext): boolean {
 }
 
 function isNamePicked({ globals }: CommandContext): boolean {
-	return parseFields(globals.fields)?.includes(publicNameColumn.key) === true;
+	return parseFields(globals.fields)?.includes('public_name') === true;
 }
 
 type PublicName = string | undefined;
