@@ -96,6 +96,8 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 	return headers;
 }
 
+const anyPath = mailctl('api', 'GET', '/sub/lists/');
+
 /**
  * Returns path and query to send, beginning with `/`. A URL must have the base URL's origin and prefix, because the
  * token must not go elsewhere. Throws `UsageError`. A local database has no base URL (null).
@@ -113,17 +115,12 @@ function pathOfText(text: string): string {
 	const [written = ''] = path.split(/[?#]/, 1);
 	// Once resolved, `//host`, `\` and dots could leave the API's prefix.
 	if (url === null || /^\/\/|\\|(^|\/)(\.|%2e){1,2}(\/|$)/i.test(written))
-		throw new UsageError(`"${text}" is not a path of the API`, {
-			hint: mailctl('api', 'GET', '/sub/lists/'),
-		});
+		throw new UsageError(`"${text}" is not a path of the API`, { hint: anyPath });
 	return `${url.pathname}${url.search}`;
 }
 
 function pathOfUrl(text: string, base: string | null): string {
-	if (base === null)
-		throw new UsageError('give the path; --base-url takes the URL', {
-			hint: mailctl('api', 'GET', '/sub/lists/'),
-		});
+	if (base === null) throw new UsageError('give the path; --base-url takes the URL', { hint: anyPath });
 	const url = canParseUrl(text) ? new URL(text) : null;
 	const root = new URL(base);
 	const prefix = root.pathname.replace(/(?<!\/)\/+$/, '');

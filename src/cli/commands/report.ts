@@ -117,6 +117,8 @@ export const campaignsReport = command({
 	run: (cx, { args, options }) => runReport(cx, { ...options, campaign: args.campaign }, showWhole),
 });
 
+const drawing = '--save FILE.svg draws it';
+
 type Show = (cx: CommandContext, options: ReportOptions, report: Report) => Promise<void>;
 
 async function runReport(cx: CommandContext, asked: ReportOptions, show: Show): Promise<ExitCode> {
@@ -128,9 +130,7 @@ async function runReport(cx: CommandContext, asked: ReportOptions, show: Show): 
 	const saving = savingOf(asked);
 	const format = cx.askedFormat;
 	if (saving === null && chart !== 'none' && format !== null && !isTable(format))
-		throw new UsageError(`--chart ${chart}: ${format.toUpperCase()} output has no charts`, {
-			hint: '--save FILE.svg draws it',
-		});
+		throw new UsageError(`--chart ${chart}: ${format.toUpperCase()} output has no charts`, { hint: drawing });
 	return watched(cx, watch, async (cx) => {
 		const options = { ...asked, campaign: await campaignIdOf(cx, asked.campaign) };
 		const report = await readReport(cx, options);
@@ -319,7 +319,7 @@ function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions) {
 	if (save === undefined) {
 		if (excel || force) throw new UsageError(`${excel ? '--excel' : '--force'} needs --save FILE`);
 		if (asked === 'line' || asked === 'heat')
-			throw new UsageError(`--chart ${asked} needs --save`, { hint: '--save FILE.svg draws it' });
+			throw new UsageError(`--chart ${asked} needs --save`, { hint: drawing });
 		return null;
 	}
 	if (watch !== undefined) throw new UsageError('use either --save or --watch, not both');

@@ -45,9 +45,8 @@ export async function findCampaign(cx: CommandContext, campaigns: Pages, text: s
 	const request = { ordering: '-date_created', page_size: mostNames } as const;
 	const { results } = await campaigns.page(request, { signal: cx.signal });
 	const names = isUuid(text) ? [] : results.map(({ key }) => key);
-	throw new CliError('not_found', exits.notFound, `campaign "${text}" not found`, {
-		hint: didYouMean(text, names) ?? mailctl('campaigns', 'list'),
-	});
+	const hint = didYouMean(text, names) ?? mailctl('campaigns', 'list');
+	throw new CliError('not_found', exits.notFound, `campaign "${text}" not found`, { hint });
 }
 
 const mostNames = 1_000;

@@ -143,7 +143,6 @@ function checkDomain(text: string): string {
 function checkSelector(text: string): string {
 	const selector = text.trim().toLowerCase();
 	if (selector.length <= 120 && selector.split('.').every((one) => label.test(one))) return selector;
-	throw new UsageError(`--selector: "${text}" is not a selector`, {
-		hint: 'letters, digits and hyphens, such as s2026',
-	});
+	const hint = 'letters, digits and hyphens, such as s2026';
+	throw new UsageError(`--selector: "${text}" is not a selector`, { hint });
 }

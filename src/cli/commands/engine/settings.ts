@@ -181,7 +181,6 @@ function inALine(value: string): string {
 function assertSetting({ settings }: LocalEngine, name: string): void {
 	const names = Object.keys(settings.names);
 	if (names.includes(name)) return;
-	throw new UsageError(`unknown setting "${name}"`, {
-		hint: didYouMean(name, names) ?? `valid: ${names.join(', ')}`,
-	});
+	const hint = didYouMean(name, names) ?? `valid: ${names.join(', ')}`;
+	throw new UsageError(`unknown setting "${name}"`, { hint });
 }

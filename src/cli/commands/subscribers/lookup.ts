@@ -147,12 +147,10 @@ export async function* walkSubscribers(cx: CommandContext, { id }: List, filter:
 	else yield* inPieces(walk(api.subscribers(id), filter, { signal: cx.signal }));
 }
 
+type TupleFilter = SubscriberFilter & { keys: TupleKeys };
+
 /** Yields the values of `keys` of each subscriber. */
-export async function* walkTuples(
-	cx: CommandContext,
-	list: List,
-	{ keys, ...filter }: SubscriberFilter & { keys: TupleKeys },
-): AsyncGenerator<readonly SubscriberTuple[]> {
+export async function* walkTuples(cx: CommandContext, list: List, { keys, ...filter }: TupleFilter) {
 	const { tuples } = (await (await cx.api()).capabilities()).ext;
 	if (tuples !== undefined)
 		yield* inSlices(cx.signal, 0, (after, call) =>

@@ -184,11 +184,8 @@ function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]):
 	return places;
 }
 
-async function compare(
-	path: string,
-	{ name, html_body, text_body }: Template,
-	there: TemplateFolder | undefined,
-): Promise<Difference[]> {
+async function compare(path: string, template: Template, there: TemplateFolder | undefined) {
+	const { name, html_body, text_body } = template;
 	if (there !== undefined && (await lstat(path)).isDirectory() === false)
 		throw new UsageError(there.fault ?? path);
 	const wanted: Record<Part, string | null> = {

@@ -141,7 +141,6 @@ async function findDelivery(cx: CommandContext, log: Deliveries, webhookId: numb
 
 function deliveryId(text: string): string {
 	if (isUuid(text)) return text.toLowerCase();
-	throw new UsageError(`"${text}" is not a UUID of a delivery`, {
-		hint: mailctl('webhooks', 'deliveries', 'ID'),
-	});
+	const hint = mailctl('webhooks', 'deliveries', 'ID');
+	throw new UsageError(`"${text}" is not a UUID of a delivery`, { hint });
 }

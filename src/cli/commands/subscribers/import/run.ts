@@ -116,9 +116,8 @@ async function identify(cx: CommandContext, job: TableJob) {
 	const what = isSame
 		? `the import of ${importName(file)} that stopped had other columns or options`
 		: `${importName(file)} has changed since the import that stopped`;
-	throw new CliError(isSame ? 'other_options' : 'file_changed', exits.usage, what, {
-		hint: 'leave out --resume: what is there already is found unchanged',
-	});
+	const hint = 'leave out --resume: what is there already is found unchanged';
+	throw new CliError(isSame ? 'other_options' : 'file_changed', exits.usage, what, { hint });
 }
 
 type Begun = Pick<Identity, 'key' | 'earlier'> & { imports: Imports };
