@@ -10,25 +10,16 @@ import {
 	requestsFields,
 } from './messages.js';
 
-/** Returns equal texts for specs that open the same campaign. Ignores the path of the source file. */
-export function campaignIdentity(spec: CampaignSpec | RequestsSpec): string {
-	const { seen, unseen } = identityOf(spec);
-	return canonicalJson({ ...seen, ...unseen });
-}
-
-/** Returns equal texts for specs whose recipients get the same mail from the same rows. */
-export function mailIdentity(spec: CampaignSpec | RequestsSpec): string {
-	return canonicalJson(identityOf(spec).seen);
-}
-
+/** Hashes that are equal for specs of the same campaign, and for specs whose recipients get the same mail. */
 export interface SpecIdentity {
 	campaign: string;
 	mail: string;
 }
 
 export function specIdentity(spec: CampaignSpec | RequestsSpec): SpecIdentity {
-	const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
-	return { campaign: sha256(campaignIdentity(spec)), mail: sha256(mailIdentity(spec)) };
+	const { seen, unseen } = identityOf(spec);
+	const hashOf = (values: object) => createHash('sha256').update(canonicalJson(values)).digest('hex');
+	return { campaign: hashOf({ ...seen, ...unseen }), mail: hashOf(seen) };
 }
 
 export function requestIdentity({ to: _, ...request }: CheckedSend): string {

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { hasLoneSurrogate, isJsonNumber, isPlainNumber, JsonNumber } from './schema/python.js';
 import { texts } from './schema/texts.js';
@@ -214,17 +215,15 @@ export const tooDeep = 'is nested too deep';
 
 export function readJson(body: Uint8Array): JsonBody {
 	if (body.length === 0) return { kind: 'empty' };
-	const text = decodeText(body);
+	const text = decodeUtf8(body)?.replace(/^\ufeff/, '') ?? null;
 	if (text === null) return { kind: 'invalid', fault: 'is not UTF-8' };
 	const parsed = parseJsonBody(text);
 	if (parsed.kind === 'valid') return parsed;
 	return { kind: 'invalid', fault: parsed.code === 'too_deep' ? tooDeep : 'is not JSON' };
 }
 
-function decodeText(body: Uint8Array): string | null {
-	try {
-		return new TextDecoder('utf-8', { fatal: true }).decode(body);
-	} catch {
-		return null;
-	}
+/** Keeps a byte order mark. Null for other octets. */
+export function decodeUtf8(octets: Uint8Array): string | null {
+	const { buffer, byteOffset, length } = octets;
+	return isUtf8(octets) ? Buffer.from(buffer, byteOffset, length).toString('utf8') : null;
 }

@@ -7,7 +7,7 @@ import { type EventType, eventTypes, type Report, type ReportQuery, type Uuid } 
 import * as f from './schema/fields.js';
 import { trimWhitespace } from './schema/python.js';
 import * as t from './schema/record.js';
-import { type FieldSet, fieldSet, type Infer, type Parsed } from './schema.js';
+import { fieldSet, type Infer, type Parsed } from './schema.js';
 
 /** Assumption: the last of the 7 days is today. */
 const defaultReportDays = 7;
@@ -99,31 +99,27 @@ export interface CheckedReport {
 }
 
 /** Empty values of the query count as absent. `today` is in the database's time zone. */
-export const reportQuery = {
-	parse(query: unknown, today: Day): Parsed<CheckedReport> {
-		const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
-		const errors = parsed.kind === 'invalid' ? parsed.errors : {};
-		const good = parsed.kind === 'invalid' ? parsed.good : parsed.value;
-		const { date_from, date_to, campaign_unique_id, event_types = [] } = good ?? {};
-		const to = date_to ?? today;
-		const from = date_from ?? addDays(to, 1 - defaultReportDays);
-		const areDaysRead = !('date_from' in errors || 'date_to' in errors);
-		const all = { ...errors, ...(areDaysRead && checkRange(from, to)) };
-		if (Object.keys(all).length > 0) return { kind: 'invalid', errors: all };
-		const selected = event_types.length === 0 ? eventTypes : [...new Set(event_types)];
-		return {
-			kind: 'valid',
-			value: {
-				from,
-				to,
-				hasDates: date_from !== undefined || date_to !== undefined,
-				campaign: campaign_unique_id ?? null,
-				types: selected,
-			},
-		};
-	},
-	jsonSchema: (): ReturnType<FieldSet<unknown>['jsonSchema']> => declared.jsonSchema('create'),
-};
+export function parseReportQuery(query: unknown, today: Day): Parsed<CheckedReport> {
+	const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
+	const errors = parsed.kind === 'invalid' ? parsed.errors : {};
+	const good = parsed.kind === 'invalid' ? parsed.good : parsed.value;
+	const { date_from, date_to, campaign_unique_id, event_types = [] } = good ?? {};
+	const to = date_to ?? today;
+	const from = date_from ?? addDays(to, 1 - defaultReportDays);
+	const areDaysRead = !('date_from' in errors || 'date_to' in errors);
+	const all = { ...errors, ...(areDaysRead && checkRange(from, to)) };
+	if (Object.keys(all).length > 0) return { kind: 'invalid', errors: all };
+	return {
+		kind: 'valid',
+		value: {
+			from,
+			to,
+			hasDates: date_from !== undefined || date_to !== undefined,
+			campaign: campaign_unique_id ?? null,
+			types: event_types.length === 0 ? eventTypes : [...new Set(event_types)],
+		},
+	};
+}
 
 const declared = fieldSet({
 	date_from: f.optional(wireDate()),
@@ -133,8 +129,7 @@ const declared = fieldSet({
 });
 
 function wireDate(): f.Field<Day, 'required'> {
-	const schema = { type: 'string', pattern: String.raw`^\d{1,2}\.\d{1,2}\.\d{4}$` };
-	return f.field(schema, (input) => {
+	return f.field({}, (input) => {
 		const day = typeof input === 'string' ? parseWireDate(trimWhitespace(input)) : null;
 		if (day !== null) return f.valid(day);
 		return f.refuse('invalid', 'Date has wrong format. Use one of these formats instead: DD.MM.YYYY.');

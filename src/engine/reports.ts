@@ -18,9 +18,9 @@ import {
 	type Figures,
 	type Joined,
 	type ListGrowth,
+	parseReportQuery,
 	type ReportDetails,
 	type ReportsPlus,
-	reportQuery,
 } from '../api/reports.js';
 import type {
 	DetailFigures,
@@ -41,7 +41,7 @@ interface ReportView {
 /** Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled. */
 export async function createReport({ store, clock }: EngineContext, query: ReportQuery): Promise<Report> {
 	const { timeZone } = await readSettings(store);
-	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
+	const asked = checked(parseReportQuery(query, today(clock, timeZone)));
 	return reportOf(store, { ...asked, view: {} });
 }
 
@@ -59,7 +59,7 @@ export function createReports(context: EngineContext): ReportsPlus {
  */
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);
-	const asked = checked(reportQuery.parse(query, today(clock, timeZone)));
+	const asked = checked(parseReportQuery(query, today(clock, timeZone)));
 	const { campaign, hasDates } = asked;
 	const life = campaign === null ? null : found(await store.reads.campaignLife({ campaign }));
 	return { ...asked, ...(!hasDates && life?.days) };

@@ -2,7 +2,7 @@ import type { AcceptCounts, Recipient, RequestRow } from '../api/campaigns.js';
 import type { Ack, Session } from '../api/capabilities.js';
 import { ApiError } from '../api/errors.js';
 import { variablePattern } from '../api/inputs.js';
-import { isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
+import { decodeUtf8, isRecord, parseJson, withoutExactNumbers } from '../api/json.js';
 import { cellOf, fold, type Place, variableOf } from '../tables/column-names.js';
 import type { TableRow } from '../tables/finding.js';
 import { clean, type HeaderFinding, mapHeader } from '../tables/map-columns.js';
@@ -95,7 +95,7 @@ export async function* requestRows(lines: AsyncIterable<Line>): AsyncGenerator<R
 
 function toRequest({ line, bytes, length, isCut }: Line): RequestRow {
 	if (isCut || length > maxRowsBytes - 1_024) return refused(line, 'row_too_long', 'longer than 4 MiB');
-	const text = decode(bytes);
+	const text = decodeUtf8(bytes);
 	if (text === null) return refused(line, 'encoding', 'not UTF-8');
 	const parsed = parseJson(text, { numbers: 'exact' });
 	if (parsed.kind === 'invalid') return refused(line, 'bad_json', 'not usable JSON');
@@ -118,14 +118,6 @@ function withoutLongNumbers(request: unknown): unknown {
 
 function refused(line: number, code: string, error: string): RequestRow {
 	return { line, request: null, refused: { code, error } };
-}
-
-function decode(bytes: Uint8Array): string | null {
-	try {
-		return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-	} catch {
-		return null;
-	}
 }
 
 export interface CampaignColumns {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { errorBody } from '../../src/api/errors.js';
 import { fieldFields, webhookFields } from '../../src/api/inputs.js';
 import { campaignFields, sendFields } from '../../src/api/messages.js';
-import { reportQuery } from '../../src/api/reports.js';
+import { parseReportQuery } from '../../src/api/reports.js';
 import type { Parsed } from '../../src/api/schema.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
 
@@ -204,7 +204,7 @@ test('a campaign has strict variables by default', () => {
 
 describe('a report', () => {
 	const days = (query: object) => {
-		const parsed = reportQuery.parse(query, '2026-11-21');
+		const parsed = parseReportQuery(query, '2026-11-21');
 		return parsed.kind === 'valid' ? [parsed.value.from, parsed.value.to] : errorBody(parsed.errors);
 	};
 

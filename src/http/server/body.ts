@@ -1,9 +1,8 @@
 /** Parses bodies like DRF's JSONParser (api-decisions 2). */
-import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { type BodySize, maxBodyBytes } from '../../api/bodies.js';
 import { ApiError } from '../../api/errors.js';
-import { parseJsonBody } from '../../api/json.js';
+import { decodeUtf8, parseJsonBody } from '../../api/json.js';
 import type { HttpRequest, ReadBody } from '../wire.js';
 import type { SocketExchange } from './connection.js';
 import type { LazyAbortController } from './exchange.js';
@@ -17,7 +16,9 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	assertPlain(request.headers['content-encoding']);
 	// A send call has at most a thousand recipients. A batch consists of values and needs no lower limit.
 	const maxValues = size === 'json' ? 200_000 : maxBytes;
-	const parsed = parseJsonBody(decode(bytes), { numbers: 'exact', maxValues });
+	const text = decodeUtf8(bytes);
+	if (text === null) throw parseError('The text is not UTF-8.');
+	const parsed = parseJsonBody(text, { numbers: 'exact', maxValues });
 	if (parsed.kind === 'invalid') throw parseError(parsed.message);
 	return parsed.value;
 }
@@ -53,12 +54,6 @@ function assertPlain(encoding: string | undefined): void {
 
 function unsupported(type: string): ApiError {
 	return new ApiError('unsupported_media_type', `Unsupported media type "${type}" in request.`);
-}
-
-function decode(bytes: Uint8Array): string {
-	if (!isUtf8(bytes)) throw parseError('The text is not UTF-8.');
-	// Keeps a byte order mark, which makes the body invalid JSON, as in DRF.
-	return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 }
 
 function parseError(tail: string): ApiError {

@@ -1,4 +1,4 @@
-import { campaignIdentity, mailIdentity, specIdentity } from '../../../api/campaign-identity.js';
+import { specIdentity } from '../../../api/campaign-identity.js';
 import type { CampaignSession, CampaignStatus, LeftOutPerson } from '../../../api/campaigns.js';
 import { type Micros, microsPerDay } from '../../../api/datetime.js';
 import type { FieldErrors } from '../../../api/errors.js';
@@ -243,11 +243,8 @@ async function insertCampaign(sql: Sql, command: OpenCampaign): Promise<void> {
 function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 	const isNamed = !('requests' in spec) && (spec.campaign_unique_id ?? null) !== null;
 	const stored = specOf(known);
-	const isOfSpec =
-		stored.identity === undefined
-			? campaignIdentity(stored) === campaignIdentity(spec)
-			: stored.identity.campaign === specIdentity(spec).campaign;
-	return (!isNamed || id === known.id) && isOfSpec;
+	const { campaign } = stored.identity ?? specIdentity(stored);
+	return (!isNamed || id === known.id) && campaign === specIdentity(spec).campaign;
 }
 
 const repetition: Micros = microsPerDay;
@@ -277,12 +274,10 @@ async function findSame(
 		ORDER BY is_open DESC, seq DESC`,
 		[(oldest ?? now) - repetition],
 	);
-	const wanted = { mail: mailIdentity(spec), hash: specIdentity(spec).mail };
+	const { mail } = specIdentity(spec);
 	const same = rows.filter((row) => {
 		const stored = specOf(row);
-		if (!isSeen(row, seen)) return false;
-		if (stored.identity !== undefined) return stored.identity.mail === wanted.hash;
-		return mailIdentity(stored) === wanted.mail;
+		return isSeen(row, seen) && (stored.identity ?? specIdentity(stored)).mail === mail;
 	});
 	if (unless === 'sent') return same[0];
 	const isWithin = ({ is_open, released_at }: (typeof same)[number], at: Micros) =>
