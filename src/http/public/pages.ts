@@ -206,30 +206,19 @@ const maxRangeLength = 64;
 
 /** Reads Accept-Language (RFC 9110 s.12.5.4, RFC 4647 s.3.4: `de-CH` gives `de`). The default is English. */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
-	const ranges = (acceptLanguage ?? '')
-		.split(',', maxRanges)
-		.map(parseRange)
-		.filter((range) => range !== null);
-	const refused = new Set(ranges.filter(({ quality }) => quality === 0).map(({ tag }) => tag));
-	const named = new Set(ranges.map(({ tag }) => languageOf(tag)));
+	const ranges = (acceptLanguage ?? '').split(',', maxRanges).map(parseRange);
 	const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality);
-	for (const { tag } of wanted) {
-		const found = languages.find((language) =>
-			tag === '*' ? !named.has(language) : language === languageOf(tag) && !refused.has(language),
-		);
+	for (const { name } of wanted) {
+		const found = languages.find((language) => language === name);
 		if (found !== undefined) return found;
 	}
 	return languages[0];
 }
 
-function parseRange(text: string): { tag: string; quality: number } | null {
-	if (text.length > maxRangeLength) return null;
+function parseRange(text: string): { name: string; quality: number } {
+	if (text.length > maxRangeLength) return { name: '', quality: 0 };
 	const [tag = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase());
-	if (!/^(?:\*|[a-z]{1,8}(?:-[a-z\d]{1,8})*)$/.test(tag)) return null;
 	const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2) ?? '1';
-	return /^(?:0(?:\.\d*)?|1(?:\.0*)?)$/.test(weight) ? { tag, quality: Number(weight) } : null;
-}
-
-function languageOf(tag: string): string {
-	return tag.split('-', 1)[0] ?? tag;
+	const isWeight = /^(?:0(?:\.\d*)?|1(?:\.0*)?)$/.test(weight);
+	return { name: tag.split('-', 1)[0] ?? tag, quality: isWeight ? Number(weight) : 0 };
 }
