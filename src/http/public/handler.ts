@@ -16,7 +16,7 @@ import {
 	unsubscribedPage,
 	unsubscribePage,
 } from './pages.js';
-import { click, createRecorder, messageOf, pixel, visitorOf } from './visits.js';
+import { click, messageOf, pixel, Recorder, visitorOf } from './visits.js';
 
 /** Throws only errors of the request. If the store fails, a page shows the error, and the pixel is sent as usual. */
 export interface PublicPages extends PublicHandler {
@@ -25,7 +25,7 @@ export interface PublicPages extends PublicHandler {
 }
 
 export function createPublicHandler(ports: TrackingPorts): PublicPages {
-	const recorder = createRecorder(ports);
+	const recorder = new Recorder(ports);
 	const visits = { ports, recorder, window: new ClickWindow() };
 	const handler: PublicHandler = async (request) => {
 		const [, kind, rest = ''] = /^\/([ocuv])\/(.*)$/s.exec(request.path) ?? [];
@@ -46,7 +46,7 @@ export function createPublicHandler(ports: TrackingPorts): PublicPages {
 		request.method === 'GET' && request.path.startsWith('/o/')
 			? pixel(visits, request, request.path.slice(3))
 			: null;
-	return Object.assign(handler, { synchronously, settled: recorder.settled });
+	return Object.assign(handler, { synchronously, settled: () => recorder.settled() });
 }
 
 async function allowed(

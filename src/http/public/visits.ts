@@ -7,51 +7,47 @@ import type { HttpResponse, PublicRequest } from '../wire.js';
 import { commonHeaders, failedPage, notFoundPage, presentationOf } from './pages.js';
 
 type MakeEvent = (keyring: Keyring | null) => Happened | null;
-
-interface Recorder {
-	/** Records the event after this turn of the event loop, so that the request does not wait. */
-	later(makeEvent: MakeEvent): void;
-	settled(): Promise<void>;
-}
+type RecordingPorts = Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>;
 
 /** Covers a thousand events a second during the longest lock of a store. */
 const maxUnderWay = 20_000;
 
-/** Drops events while too many wait for the store, because memory is limited. */
-export function createRecorder(ports: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>): Recorder {
-	const lost = (error: unknown) => ports.failed?.(error);
-	let waiting: MakeEvent[] = [];
-	let underWay = 0;
-	let idle: (() => void)[] = [];
-	const begin = async () => {
-		const events = waiting;
-		waiting = [];
-		await recordAll(ports, events).catch(lost);
-		underWay -= events.length;
-		if (underWay > 0) return;
-		for (const resolve of idle) resolve();
-		idle = [];
-	};
-	return {
-		later: (makeEvent) => {
-			if (underWay >= maxUnderWay) {
-				lost(new Error(`${maxUnderWay} opens and clicks wait to be recorded; another one is lost`));
-				return;
-			}
-			underWay += 1;
-			if (waiting.length === 0) setImmediate(begin);
-			waiting.push(makeEvent);
-		},
-		settled: () =>
-			new Promise((resolve) => {
-				if (underWay === 0) resolve();
-				else idle.push(resolve);
-			}),
-	};
+/** Records events after this turn of the event loop. Drops them while too many wait for the store, because memory is limited. */
+export class Recorder {
+	readonly #ports: RecordingPorts;
+	#waiting: MakeEvent[] = [];
+	#underWay = 0;
+	#idle: (() => void)[] = [];
+
+	constructor(ports: RecordingPorts) {
+		this.#ports = ports;
+	}
+
+	later(makeEvent: MakeEvent): void {
+		if (this.#underWay >= maxUnderWay) {
+			const text = `${maxUnderWay} opens and clicks wait to be recorded; another one is lost`;
+			this.#ports.failed?.(new Error(text));
+			return;
+		}
+		this.#underWay += 1;
+		if (this.#waiting.length === 0) setImmediate(() => this.#begin());
+		this.#waiting.push(makeEvent);
+	}
+
+	async #begin(): Promise<void> {
+		const events = this.#waiting.splice(0);
+		await recordAll(this.#ports, events).catch((error: unknown) => this.#ports.failed?.(error));
+		this.#underWay -= events.length;
+		if (this.#underWay === 0) for (const resolve of this.#idle.splice(0)) resolve();
+	}
+
+	async settled(): Promise<void> {
+		if (this.#underWay > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+	}
 }
 
 async function recordAll(
-	{ keyring, record, failed }: Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>,
+	{ keyring, record, failed }: RecordingPorts,
 	events: readonly MakeEvent[],
 ): Promise<void> {
 	const keys = await keyring();

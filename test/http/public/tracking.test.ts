@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/api/datetime.js';
 import { trackedEvent } from '../../../src/delivery/tracking/events.js';
 import { signClickTokens } from '../../../src/delivery/tracking/tokens.js';
 import { writeSettings } from '../../../src/engine/settings.js';
-import { createRecorder } from '../../../src/http/public/visits.js';
+import { Recorder } from '../../../src/http/public/visits.js';
 import { eventually } from '../../support/eventually.js';
 import { type Delivered, type Served, startServed, unsubscribeUrl } from '../../support/served.js';
 
@@ -145,7 +145,7 @@ describe('the pixel', () => {
 			answer = resolve;
 		});
 		const store = { record: () => silent };
-		const recorder = createRecorder({
+		const recorder = new Recorder({
 			keyring: async () => null,
 			record: () => store.record(),
 			failed: (error) => lost.push(error),
