@@ -119,11 +119,6 @@ export function momentOf(local: string, timeZone: string): LocalMoment {
 	return { at, last, kind: at === last ? 'once' : 'repeated' };
 }
 
-export function clockChange(from: Micros, to: Micros, timeZone: string): Micros | null {
-	const change = changeWithin(Math.floor(from / microsPerMs), Math.floor(to / microsPerMs), timeZone);
-	return change === null ? null : change * microsPerMs;
-}
-
 function changeWithin(from: number, to: number, timeZone: string): number | null {
 	const before = offsetAt(from, timeZone);
 	if (offsetAt(to, timeZone) === before) return null;
@@ -186,7 +181,7 @@ interface Zone {
 // Cached, because a formatter costs 50 µs, and a look-up 50 ns.
 const zones = new Map<string, Zone>();
 
-export function offsetAt(ms: number, timeZone: string): number {
+function offsetAt(ms: number, timeZone: string): number {
 	if (timeZone === 'UTC') return 0;
 	const zone = zoneOf(timeZone);
 	const quarter = Math.floor(ms / msPerQuarterHour);
@@ -236,4 +231,69 @@ function isDay(text: string): boolean {
 	const ms = Date.parse(text);
 	// In some forms, Date.parse turns 31 February into a day of March.
 	return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
+}
+
+const minutesPerDay = 1_440;
+
+export function momentOnDay(day: Day, minutes: number, timeZone: string): LocalMoment {
+	const [hours, rest] = [Math.floor(minutes / 60), minutes % 60];
+	return momentOf(`${day}T${twoDigits(hours)}:${twoDigits(rest)}:00`, timeZone);
+}
+
+export interface Window {
+	from: number;
+	to: number;
+}
+
+export function parseWindow(text: string): Window | null {
+	const [, from, to] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(text) ?? [];
+	const [first, last] = [parseTime(from ?? ''), parseTime(to ?? '')];
+	// 24:00 may end a window but not start one.
+	if (first === null || last === null || first === minutesPerDay) return null;
+	const window = { from: first, to: last % minutesPerDay };
+	return window.from === window.to && last !== minutesPerDay ? null : window;
+}
+
+export function parseTime(text: string): number | null {
+	const [, hours, minutes] = /^(\d{1,2}):(\d\d)$/.exec(text) ?? [];
+	const sum = Number(hours) * 60 + Number(minutes);
+	return hours !== undefined && Number(minutes) < 60 && sum <= minutesPerDay ? sum : null;
+}
+
+export function isOpen({ from, to }: Window, timeZone: string, at: Micros): boolean {
+	const now = minutesOf(at, timeZone);
+	if (from === to) return true;
+	return from < to ? now >= from && now < to : now >= from || now < to;
+}
+
+export function opening(window: Window, timeZone: string, at: Micros): Micros {
+	if (isOpen(window, timeZone, at)) return at;
+	const opens = momentsFrom(at, window.from, timeZone).filter((one) => isOpen(window, timeZone, one));
+	return Math.min(...opens, at + daysAhead * microsPerDay, lastMoment);
+}
+
+export function closing(window: Window, timeZone: string, at: Micros): Micros {
+	const isWhole = window.from === window.to;
+	const closes = momentsFrom(at, window.to, timeZone).filter(
+		(one) => isWhole || !isOpen(window, timeZone, one),
+	);
+	return Math.min(...closes, at + daysAhead * microsPerDay, lastMoment);
+}
+
+const daysAhead = 3;
+
+function momentsFrom(at: Micros, minutes: number, timeZone: string): Micros[] {
+	const today = dayOf(at, timeZone);
+	const ms = Math.floor(at / microsPerMs);
+	const change = changeWithin(ms, ms + 2 * msPerDay, timeZone);
+	const moments = Array.from({ length: daysAhead + 1 }, (_, days) =>
+		momentOnDay(addDays(today, days), minutes, timeZone),
+	).flatMap(({ at: first, last }) => [first, last]);
+	return [...moments, ...(change === null ? [] : [change * microsPerMs])].filter((one) => one > at);
+}
+
+function minutesOf(at: Micros, timeZone: string): number {
+	const ms = Math.floor(at / microsPerMs);
+	const local = new Date(ms + offsetAt(ms, timeZone));
+	return local.getUTCHours() * 60 + local.getUTCMinutes();
 }

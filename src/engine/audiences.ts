@@ -1,10 +1,17 @@
 import type { AudiencePart, Audiences, Campaign, PlannedTiming, TimingRequest } from '../api/campaigns.js';
-import { formatDateTime, isTimeZone, lastMoment, type Micros, microsPerMs } from '../api/datetime.js';
+import {
+	formatDateTime,
+	isTimeZone,
+	lastMoment,
+	type Micros,
+	microsPerMs,
+	opening,
+	parseWindow,
+} from '../api/datetime.js';
 import { ApiError, type FieldError, type FieldErrors, invalid } from '../api/errors.js';
 import { type CheckedAudience, type CheckedTiming, campaignFields } from '../api/messages.js';
 import type { Uuid } from '../api/records.js';
 import { isCondition, parseCondition } from '../api/schema/conditions.js';
-import { opening, parseWindow } from '../api/schema/sending-times.js';
 import type { Reads } from '../store/operations.js';
 import type { Store } from '../store/store.js';
 import { resolveContent } from './contents.js';

@@ -1,8 +1,14 @@
 // Sending windows in zones with clock changes, compared with the wall clock minute by minute.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatDateTime } from '../../src/api/datetime.js';
-import { closing, isOpen, opening, parseWindow, type Window } from '../../src/api/schema/sending-times.js';
+import {
+	closing,
+	formatDateTime,
+	isOpen,
+	opening,
+	parseWindow,
+	type Window,
+} from '../../src/api/datetime.js';
 import { parseLocalTime } from '../../src/engine/rules/local-time.js';
 
 const micros = (utc: string) => Date.parse(`${utc}Z`) * 1000;

@@ -8,7 +8,7 @@ import {
 	maxAddressLength,
 	parseMailbox,
 } from '../address.js';
-import { isTimeZone, type Micros, parseDateTime } from '../datetime.js';
+import { isTimeZone, type Micros, parseDateTime, parseWindow } from '../datetime.js';
 import type { FieldError, FieldErrors } from '../errors.js';
 import { findJsonFault, isRecord } from '../json.js';
 import type { Uuid, WireDateTime } from '../records.js';
@@ -20,7 +20,6 @@ import {
 	trimWhitespace,
 	typeName,
 } from './python.js';
-import { parseWindow } from './sending-times.js';
 import { notAChoice, texts } from './texts.js';
 import { isWebUrl, maxUrlLength } from './url.js';
 

@@ -5,9 +5,10 @@ import {
 	type LocalMoment,
 	type Micros,
 	microsPerMs,
+	momentOnDay,
 	parseDateTime,
+	parseTime,
 } from '../../api/datetime.js';
-import { momentOnDay, parseTime } from '../../api/schema/sending-times.js';
 
 export function parseLocalTime(
 	text: string,

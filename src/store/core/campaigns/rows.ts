@@ -1,9 +1,8 @@
 /** Reads rows of campaigns for other files: columns, state, sending window, people left out. */
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
 import type { AcceptCounts, AnyCampaignSpec, CampaignPlan, CampaignStatus } from '../../../api/campaigns.js';
-import { formatDateTime, type Micros } from '../../../api/datetime.js';
+import { closing, formatDateTime, type Micros, opening, parseWindow } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
-import { closing, opening, parseWindow } from '../../../api/schema/sending-times.js';
 import type { Courier } from '../../../engine/rules/campaign-rows.js';
 import type { Seen } from '../../store.js';
 import { type Conditions, conditionsOf, type Insertion, parseStored, type Sql, timeOf } from '../sql.js';
