@@ -64,7 +64,7 @@ export async function resolveTemplate(api: Api, text: string, signal: AbortSigna
 	return findBy('template', text, templates, ({ id, name }) => [name, id]);
 }
 
-/** Exit code 2 with the ids if several records have the name. */
+/** Exit code 2 with the ids if several lists have the name. The first of other records counts. */
 async function findBy<T extends { id: number | string }>(
 	kind: string,
 	text: string,
@@ -75,9 +75,11 @@ async function findBy<T extends { id: number | string }>(
 	const known: string[] = [];
 	for await (const record of records) {
 		const called = names(record);
-		if (called.includes(text)) found.push(record);
-		// Enough for suggestions; more names would only take memory.
-		else if (known.length < 1000) known.push(called[0]);
+		if (called.includes(text)) {
+			if (kind !== 'list') return record;
+			found.push(record);
+			// Enough for suggestions; more names would only take memory.
+		} else if (known.length < 1000) known.push(called[0]);
 	}
 	const [first, second] = found;
 	if (first === undefined) throw missing(kind, text, didYouMean(text, known) ?? mailctl(`${kind}s`, 'list'));
