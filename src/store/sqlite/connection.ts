@@ -26,6 +26,7 @@ interface ConnectionOptions {
 	role: ConnectionRole;
 	mode: 'create' | 'existing';
 	busyTimeoutMs: number;
+	mayBeMarked?: boolean;
 	onCreated?: (() => void) | undefined;
 }
 
@@ -118,11 +119,14 @@ export function makeFolder(folder: string): void {
 	chmodSync(folder, 0o700);
 }
 
-function setPragmas(db: Database.Database, { path, role, busyTimeoutMs }: ConnectionOptions): void {
+function setPragmas(
+	db: Database.Database,
+	{ path, role, busyTimeoutMs, mayBeMarked = false }: ConnectionOptions,
+): void {
 	db.pragma(`busy_timeout = ${busyTimeoutMs}`);
 	db.pragma('trusted_schema = OFF');
 	// Check before the first pragma that writes: switching to WAL would change another program's file.
-	assertOurs(db, path);
+	assertOurs(db, path, { mayBeMarked });
 	// SQLite accepts a page size only for an empty file. Imports were faster with 8 KiB than with 4 or 16.
 	db.pragma('page_size = 8192');
 	if (db.pragma('page_count', { simple: true }) === 0) db.pragma('auto_vacuum = INCREMENTAL');

@@ -119,14 +119,8 @@ export class MovableSqlite implements Movable {
 
 	async goOn(): Promise<void> {
 		await this.#told(() => {
-			const copy = this.#use(new Database(this.name, { fileMustExist: true, timeout: 5_000 }));
-			copy.pragma('trusted_schema = OFF');
-			copy.pragma('journal_mode = WAL');
-			copy.pragma('synchronous = FULL');
-			// Overwrites deleted rows, which a later erasure could not find.
-			copy.pragma('secure_delete = FAST');
-			copy.pragma('foreign_keys = ON');
-			copy.pragma('temp_store = MEMORY');
+			const how = { role: 'writer', mode: 'existing', busyTimeoutMs: 5_000, mayBeMarked: true } as const;
+			const copy = this.#use(openConnection({ path: this.name, ...how }));
 			copy.pragma(`cache_size = -${cacheKiB}`);
 		});
 	}
