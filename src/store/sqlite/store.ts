@@ -304,8 +304,14 @@ const longestTurn: Micros = 50 * microsPerMs;
 export function createReads({ db, path, core }: ReadingConnection): Reads {
 	const begin = db.prepare('BEGIN');
 	const commit = db.prepare('COMMIT');
+	const rollback = db.prepare('ROLLBACK');
+	// A damaged file fails the commit, too, but nobody catches an error of a microtask. The read itself has reported it.
 	const end = () => {
-		if (db.inTransaction) commit.run();
+		try {
+			if (db.inTransaction) commit.run();
+		} catch {
+			if (db.inTransaction) rollback.run();
+		}
 	};
 	let turnBegan = 0;
 	return driverOf('reads', async (name, command) => {
