@@ -12,7 +12,7 @@ import type { Seen } from '../store.js';
 import { column, conditionsOf, each, insertInto, type Sql } from './sql.js';
 
 const unnamedFor: Micros = microsPerDay;
-/** Keeps a file that `send` has found at least this long, so that the message can name it. */
+/** `send` finds only files that will be kept for at least this long, so that its message can name them. */
 const atLeast: Micros = microsPerDay / 24;
 const mostDropped = 10;
 const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };
@@ -111,7 +111,7 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 	return rows.map(({ content_id, ...file }) => ({ ...file, ...(content_id !== null && { content_id }) }));
 }
 
-/** Deletes a content without submissions, and the files that no other content names (`dropUnnamed`). */
+/** Deletes a content if no submission uses it, and then its files that no other content names (`dropUnnamed`). */
 export async function dropContent(sql: Sql, content_sha256: string, now: Micros | null): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
@@ -123,7 +123,7 @@ export async function dropContent(sql: Sql, content_sha256: string, now: Micros 
 	for (const { sha256 } of changes > 0 ? files : []) dropUnnamed(sql, sha256, now);
 }
 
-/** Deletes a file that no content names: at once if `now` is null, or else after a day, because a send may name it soon. */
+/** Deletes a file that no content names: at once if `now` is null, else a day later, as a send may name it soon. */
 export function dropUnnamed(sql: Sql, sha256: string, now: Micros | null): void {
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
 	if (now === null) sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);

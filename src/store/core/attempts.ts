@@ -1,4 +1,7 @@
-/** A successful attempt gets no row if the message holds all of its data. This saves a fifth of the disk usage. */
+/**
+ * Stores delivery attempts, and compositions that crashed. A successful attempt gets no row if the message's row holds
+ * all of its data; this saves a fifth of the disk usage.
+ */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { DeliveryAttempt, MessageState, Uuid } from '../../api/records.js';
@@ -165,7 +168,7 @@ interface DueMessage {
 
 export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
 
-/** A lease lost while a message was composed is a crash: the message `waits`, and the third crash is `fatal`. */
+/** A lease that ended during composition is a crash: the message `waits`, and after the third crash it is `fatal`. */
 export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
 	return async ({ id, fence, state, attempts }) => {

@@ -65,7 +65,7 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	]);
 	if (isKnown) return { kind: 'known' };
 	if (message === null) return { kind: 'unmatched' };
-	// The worker will record its outcome soon, and would overwrite a state written now.
+	// The worker will record the message's outcome soon, and would overwrite a state written now.
 	if (message.state === 'leased') return { kind: 'in_flight' };
 	const { cc, bcc } = readEnvelope(message.envelope);
 	const copies = new Set([...cc, ...bcc].map((text) => parseMailbox(text)?.key ?? emailKey(text)));
@@ -111,7 +111,7 @@ async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<Retur
 	return row === undefined || row.to_key === erasedAddress ? null : row;
 }
 
-/** Null if this recipient already has such a report. Earlier reports about copies are not known here. */
+/** Returns null if `to` already has such a report. `told` does not contain reports about copies. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,
@@ -123,7 +123,7 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/** Handles complaints and hard bounces of copies. They suppress an address; a message's state describes its `to` only. */
+/** Suppresses addresses after complaints and hard bounces of copies. A message's state describes only its `to`. */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

@@ -59,7 +59,7 @@ async function sizesOf(sql: Sql): Promise<Sizes> {
 	return { ...bytes, free, is_estimate: tables.length === 0 };
 }
 
-/** Estimates sizes from rows spread over each table, and attributes the rest to bodies; figures and links are few. */
+/** Estimates sizes from a sample of each table. Counts the remaining bytes as bodies: figures and links are small. */
 async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> {
 	const perMessage = await average(
 		sql,
@@ -150,7 +150,7 @@ export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
 	const { messages, events, bodies } = retentionOf(values);
 	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
-	// `used_at` is exact to a day.
+	// `used_at` is updated at most once a day, so the last use may be a day later.
 	const sent = bodies === null ? null : bodies + microsPerDay;
 	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

@@ -33,7 +33,7 @@ interface Recorded {
 	isFirst: boolean;
 }
 
-/** Records opens and clicks first, then the others in order, because several may concern one person. */
+/** Records opens and clicks first. Records other events in their order, because several may concern the same person. */
 export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): Promise<void> {
 	if (events.length === 0) return;
 	const others = events.filter((event) => !isReading(event));
@@ -82,7 +82,7 @@ function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
 	return [...new Set(events.map(({ message }) => message))].sort();
 }
 
-/** If the list was deleted, `list_id` is null and the person leaves all lists. `moved_to`: the subscriber's new address. */
+/** `list_id` is null if the list was deleted; the person then leaves all lists. `moved_to` is the current address. */
 function receiver(row: string): string {
 	return `${row}.to_key, (SELECT l.id FROM lists l WHERE l.id = ${row}.list_id) AS list_id,
 		(SELECT p.email_key FROM subscribers p WHERE p.id = ${row}.subscriber_id) AS moved_to`;
@@ -190,8 +190,8 @@ export class Counting {
 	}
 
 	/**
-	 * True for the first event of this type. Webhooks get the first of each type and link, for people and for
-	 * bots separately.
+	 * Returns true if this is the message's first event of its type. Webhooks get the first event of each type and
+	 * link, separately for people and bots.
 	 */
 	count(message: CountedMessage, event: NoticedEvent): boolean {
 		const { type, at } = event;

@@ -95,7 +95,7 @@ async function eachOfSlice(
 	use: Use,
 ): Promise<number | null> {
 	const rows = await sql.tuples<[id: number, meta: string]>(
-		// Search for the quoted name first, so that SQLite parses few rows. Variables need no escaping.
+		// Search the text for the quoted name, so that few rows are parsed. Names of variables need no JSON escapes.
 		`SELECT id, meta
 		FROM subscribers
 		WHERE id > ? AND ${sql.dialect.position}(meta, ?) > 0

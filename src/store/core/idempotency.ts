@@ -3,7 +3,7 @@ import type { SendResult, Uuid } from '../../api/records.js';
 import type { IdempotencyKey } from '../campaigns.js';
 import { insertInto, parseStored, type Sql } from './sql.js';
 
-/** Keys expire by the clock, which cannot tell a machine that was off for a day from a clock that is a day ahead. */
+/** Keys expire after a day, even by a clock that was set ahead: a machine that was off for a day looks the same. */
 export async function findKey<Answer>(sql: Sql, { scope, key, fingerprint }: IdempotencyKey, now: Micros) {
 	const row = await sql.get<{ fingerprint: string; submission: Uuid; campaign: Uuid | null; answer: string }>(
 		`SELECT fingerprint, submission_id AS submission, campaign, answer

@@ -102,7 +102,7 @@ async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> 
 	}
 }
 
-/** Reads the keys of a purpose, newest first. `since`: adds keys that are retired after that time. */
+/** Reads the current keys of a purpose, newest first, and after them the keys that retire after `since`. */
 export async function findKeys(
 	sql: Sql,
 	purpose: string,

@@ -85,7 +85,7 @@ export interface Candidate {
 	sender: string;
 }
 
-/** A lease sets aside, or wakes from a lifted limit, at most this many: other writers wait for its lock. */
+/** The most messages that a lease sets aside in a lane or wakes from a lifted limit. Other writers wait meanwhile. */
 export const mostAtOnce = 1_000;
 
 export class Limiter {
@@ -127,7 +127,7 @@ export class Limiter {
 		this.#aside = 0;
 	}
 
-	/** Wakes messages whose limit was lifted, or allows more (at most `most`). Returns true if any woke. */
+	/** Wakes messages of lifted limits, and up to `most` of each limit that allows more. Returns true if any woke. */
 	async wake(most: number): Promise<boolean> {
 		if (this.#rooms.length === 0) return false;
 		const sql = this.#sql;
@@ -245,7 +245,7 @@ export async function isAnyAside(sql: Sql, scope: MessageScope | null): Promise<
 		const ofSubmission = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq WHERE s.id = ?';
 		return await exists(sql, `SELECT 1 ${ofSubmission} AND ${isAside}`, [scope.submission]);
 	}
-	// messages_due (lane, wake_at)
+	// Uses the index messages_due (lane, wake_at).
 	const ofCampaign =
 		"FROM campaigns g JOIN messages m ON m.lane = g.seq WHERE g.id = ? AND g.state = 'released'";
 	return await exists(sql, `SELECT 1 ${ofCampaign} AND ${isAside}`, [scope.campaign]);
@@ -280,16 +280,16 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 	);
 }
 
-/** A lease waits this long for the database at most, after it has read the clock. */
+/** The longest time that a lease waits for the database after it has read the clock. */
 const mostWait: Micros = 10 * microsPerSecond;
 
-/** Returns the latest time at which the message may have been sent. `open`: it may still be sent. Null: it was not. */
+/** Returns the latest time at which the message may have been sent; `open` if it still may be, null if it was not. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
 	// A worker sends nothing after the end of its lease.
 	if (hold.state === 'leased' && isSame)
 		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
-	// An attempt is later than `now` if this lease waited for the database, or if the clock was set back since.
+	// `last_at` may be later than `now`: this lease waited for the database, or the clock was set back since.
 	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now + mostWait);
 	const waits = hold.state === 'queued' || hold.state === 'deferred';
 	return waits && isSame ? null : now;
@@ -398,7 +398,7 @@ const intoHolds: Insertion = {
 		SET fence = excluded.fence, attempts = excluded.attempts, limits = excluded.limits`,
 };
 
-/** A use counts one slice longer, because clocks differ by milliseconds: three workers sent 61 of 60 allowed messages. */
+/** Slices of a window. A use counts one slice longer, as clocks differ: otherwise three workers sent 61 messages, not 60. */
 const slices = 128;
 
 const intoUses: Insertion = {

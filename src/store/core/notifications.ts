@@ -26,7 +26,7 @@ export function createNotifications(sql: Sql) {
 		settleDeliveries: async ({ settlements }) => {
 			if (settlements.some(({ result }) => result.kind === 'gone')) sql.alone();
 			const rows = await sql.all<SendingRow>(
-				// Deleting a webhook deletes its deliveries.
+				// The query finds no delivery of a deleted webhook, so the worker has lost its lease.
 				`SELECT d.uuid, d.fence, d.id, d.webhook_id, d.attempts, w.url
 				FROM ${sql.dialect.table({ delivery: 'TEXT', at_fence: 'BIGINT' }, 'held')}
 				CROSS JOIN webhook_deliveries d
@@ -57,7 +57,7 @@ interface DueRow {
 }
 
 async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
-	// webhook_deliveries_due: mostly no delivery is due, and the query reads nothing else.
+	// Mostly no delivery is due, and this query reads only the index webhook_deliveries_due.
 	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
 	if (!(await exists(sql, due, [command.now]))) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
@@ -109,7 +109,7 @@ async function findDue(
 	const limit = Math.min(share, max);
 	if (limit <= 0) return [];
 	return await sql.all<DueRow>(
-		// webhook_deliveries_turn (webhook_id, due_at)
+		// Uses the index webhook_deliveries_turn (webhook_id, due_at).
 		`SELECT id, uuid, payload, attempts, attempts_before, fence
 		FROM webhook_deliveries ${sql.dialect.using('webhook_deliveries_turn')}
 		WHERE webhook_id = ? AND due_at IS NOT NULL AND due_at <= ?

@@ -158,7 +158,7 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		.map((row) => toLeftOut(row, row.error));
 }
 
-/** Reads people left out of lists and of send calls. A call may name a campaign that has no row. */
+/** Finds lists of campaigns and send calls that left the address out. A call may name a campaign without a row. */
 async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<
 		LeftOutRow & { detail: string | null; list: string | null; other: string | null }
@@ -318,7 +318,7 @@ export function onlyFrom(envelope: string): string {
 	return JSON.stringify({ from: readEnvelope(envelope).from, reply_to: [], cc: [], bcc: [], headers: {} });
 }
 
-/** Matches submissions with reply-to or copy addresses, by the expression of the index submissions_with_copies. */
+/** Matches submissions with reply-to or copy addresses. Must equal the condition of index submissions_with_copies. */
 function hasCopies({ dialect: { position } }: Sql, envelope: string): string {
 	return `${position}(${envelope}, '"reply_to":[],"cc":[],"bcc":[]') = 0`;
 }
@@ -342,7 +342,7 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 	}
 }
 
-/** Columns with text or JSON that may contain an address, and the keys of their tables, which are small. */
+/** Columns with text or JSON that may contain an address, and their tables' keys. The tables are small enough to scan. */
 const textTables = [
 	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
 	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },

@@ -50,7 +50,7 @@ export async function findFresh(sql: Sql, me: ProcessIdentity, now: Micros): Pro
 	);
 }
 
-/** Boot and PID namespace, or else the host name, which containers may share and a cloned machine keeps. */
+/** Identifies the boot and PID namespace. The fallback is the host name, which containers and clones may share. */
 function readPlace(): string {
 	try {
 		const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -72,7 +72,7 @@ function readStat(pid: number): { state: string; start: string } | null {
 
 const own = { place: '', mark: '' };
 
-/** Boot of the machine and container. PIDs and the steady clock are comparable within it. */
+/** Identifies the machine's boot and the container. PIDs and steady clocks are comparable only within one place. */
 export function processPlace(): string {
 	own.place ||= readPlace();
 	return own.place;
@@ -135,7 +135,7 @@ export async function reclaimLeases(
 		const owners = ownersOf(other);
 		const isOurs = `lease_owner IS NOT NULL AND substr(lease_owner, 1, ${owners.length}) = ?`;
 		for (const lane of await openLanes(sql)) {
-			// messages_due (lane, wake_at): reads messages that are leased or due soon, not the whole queue.
+			// Uses the index messages_due (lane, wake_at), to read only messages that are leased or due soon.
 			await sql.run(
 				`UPDATE messages
 				SET wake_at = ?
@@ -143,7 +143,7 @@ export async function reclaimLeases(
 				[now, lane, now, now + longestLease, owners],
 			);
 		}
-		// webhook_deliveries_due
+		// Uses the index webhook_deliveries_due.
 		await sql.run(
 			`UPDATE webhook_deliveries
 			SET due_at = ?
@@ -169,7 +169,7 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/** The time that retention uses. A clock may start years ahead, so the database measures how much time passes. */
+/** The proven time, which retention uses: a clock may be years ahead, so the database adds up the time that passed. */
 interface Proven {
 	at: Micros;
 	boot: string;
@@ -188,7 +188,7 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** Accepts a clock far ahead if it ran in step with the steady clock for a day, and a message was recorded in that day. */
+/** Accepts a clock far ahead after it ran in step with the steady clock for a day, if the last day has a message. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

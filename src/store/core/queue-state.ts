@@ -57,7 +57,7 @@ export function createQueueState(sql: Sql) {
 			};
 		},
 		queuePauses: () => findPauses(sql),
-		// A second pause of a kind keeps `since` and the later `retry_at`, takes the new reason and counts a fault.
+		// A second pause of the same kind keeps `since` and the later `retry_at`, replaces the reason and adds a fault.
 		pause: async ({ kind, reason, retry_at, now }) => {
 			const fault = kind === 'manual' ? 0 : 1;
 			const pause = await sql.get<QueuePause>(
@@ -138,7 +138,7 @@ async function waiting(
 
 async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	const { position, using } = sql.dialect;
-	// Takes the part after the last @, because a quoted local part may contain others. rtrim removes all but the domain.
+	// A quoted local part may contain @, so split at the last one: rtrim removes the domain, replace the local part.
 	const domain = `CASE
 		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
 		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)

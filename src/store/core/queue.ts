@@ -22,7 +22,7 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 }
 
 export function createQueue(sql: Sql) {
-	// True if the last lease had limits; the next one then reads suppressions in its first round trip.
+	// True if the last lease had limits; the next one then reads their use in its first round trip.
 	let isLimited = false;
 	const leaseSlice = async ({ perSecond, ...command }: Command<'lease'>) => {
 		const { scope, now } = command;
@@ -76,7 +76,7 @@ async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<
 	if (command.alone) for (const { lane } of open.bulk) await loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
 	const take = async (lane: number, max: number, leave_by: Micros | null = null) => {
-		// messages_due (lane, wake_at, id): skips staged rows of other campaigns.
+		// The index messages_due (lane, wake_at, id) skips staged rows of other campaigns.
 		const messages = `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`;
 		const due = { messages, values: [lane, command.now], order: ['wake_at', 'id'] };
 		const taken = await takeUntilFull(sql, { ...command, leave_by }, max, due);
@@ -112,7 +112,7 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 	limiter?.startLane();
 	for (let spare = 1; leased.length < max; spare *= 4) {
 		const room = max - leased.length;
-		// A limit may set aside nearly all of them. With limits, leases run one at a time, so this one skips no row.
+		// Read more rows each time, because a limit may set aside nearly all. Leases with limits meet no locked rows.
 		const limit = limiter === null ? room : Math.min(room * spare, Math.max(room, mostAtOnce));
 		const { messages, order, values } = due;
 		const rows = await sql.all<DueRow>(
@@ -174,7 +174,7 @@ async function takeEach(
 		const submission = command.shared.get(row.submission_seq);
 		if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
 		if (row.state === 'leased' && row.called === row.fence) {
-			// A call is under way or was interrupted. Extend the lease of a worker that merely slept.
+			// The lease ended during a call to a send API. If this worker made the call, it slept: extend its lease.
 			if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
 			else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
 			return null;
@@ -290,7 +290,7 @@ async function toLeased(
 	};
 }
 
-/** Returns when the current attempts began: at the release, or after a window or a person interrupted them. */
+/** Returns when attempts began: at the release; with a window, at the first; after a final outcome, at the next. */
 async function beganAt(
 	sql: Sql,
 	{ id, created_at, attempts }: DueRow,
@@ -323,7 +323,7 @@ function isDue({ dialect }: Sql, lane: string): string {
 	)`;
 }
 
-/** The longest time a machine may be off. No planned campaign starts by a clock further ahead of the proven time. */
+/** The longest time a machine may be off. Planned campaigns wait if the clock is further ahead of the proven time. */
 const longestOff: Micros = 31 * microsPerDay;
 
 /** Returns campaigns whose window is open. A planned campaign waits while the clock is far ahead of the proven time. */
@@ -362,7 +362,7 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 				`SELECT ${isDue(sql, String(lanes.transactional))}, ${isDue(sql, String(lanes.bulk))}`,
 				[now, now],
 			),
-		// campaigns_open (last_leased_at)
+		// Uses the index campaigns_open (last_leased_at).
 		() =>
 			sql.all<LaneRow & { state: string; last_leased_at: Micros }>(
 				`SELECT seq, state, last_leased_at, ${windowColumns}, ${isDue(sql, 'campaigns.seq')} AS is_due
@@ -404,7 +404,7 @@ function endTurns(
 				)`,
 				[lane, now],
 			);
-		// Order matters only among several campaigns, so write a single one once a second.
+		// The order of lanes matters only among several campaigns, so update a single one at most once a second.
 		const since = campaigns.length > 1 ? now : now - microsPerSecond;
 		if (served.includes(lane))
 			sql.write(
@@ -452,13 +452,13 @@ function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros):
 	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
 }
 
-/** For the only worker of a lane: makes messages leased by others due, and uncertain if a call was under way. */
+/** Ends leases of others in a lane that has only this worker. Messages become due, or uncertain if a call had begun. */
 export async function loseLeases(
 	sql: Sql,
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
 ): Promise<void> {
 	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
-		// messages_due (lane, wake_at): leases that have not ended. Ended ones are due already.
+		// Uses the index messages_due (lane, wake_at). Messages whose lease has ended are due already.
 		`SELECT id, uuid, fence, called
 		FROM messages ${sql.dialect.using('messages_due')}
 		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,

@@ -1,4 +1,4 @@
-/** Stops mail to people. Writes a suppression without an end together with the subscribers that it makes inactive. */
+/** Stops mail to people. Writes a lasting suppression together with the subscribers that it makes inactive. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';
@@ -188,7 +188,7 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-/** Allows mail of a list to an address again. Replaces a suppression of all lists by ones of each other list. */
+/** Allows mail of a list to an address again. A suppression of all lists becomes one for each of its other lists. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
@@ -214,7 +214,7 @@ export async function liftSuppressions(
 	recipients.write();
 }
 
-/** Copies an unsubscription to the new address of the subscriber. */
+/** Copies an unsubscription to the subscriber's new address. */
 export async function carryUnsubscription(
 	sql: Sql,
 	{ from, to: address, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
@@ -249,7 +249,7 @@ export async function widenToAllLists(
 	recipients.write();
 }
 
-/** Counts a reported soft bounce. A run of bounces starts after the last message that arrived or reached the limit. */
+/** Counts a reported soft bounce. A run starts after the last message that did not bounce or reached the limit. */
 export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },

@@ -20,7 +20,7 @@ export interface SliceOfExpired {
 	now: Micros;
 	limit: number;
 	after: number;
-	/** See `onlyLinks` in `content`. The caller loads the HTML parser only while it deletes. */
+	/** The function of `src/content`. It is passed in, so that only deletions load the HTML parser. */
 	onlyLinks: (html: string) => string | null;
 }
 
@@ -31,7 +31,7 @@ interface Expiry {
 	slice: number;
 }
 
-/** Webhook deliveries expire after 30 days; heartbeats, answers and uploads after one. Settings apply to messages. */
+/** Webhook deliveries expire after 30 days; idempotency keys, uploads and heartbeats after one; others by settings. */
 export const expiries: readonly Expiry[] = [
 	{
 		drop: whileFull((sql, { now, limit }) =>
@@ -79,8 +79,8 @@ const isNeeded = `EXISTS (
 )`;
 
 /**
- * Deletes texts and files last sent before `keep_bodies`. Links of the HTML stay; sending the content again restores
- * it. Bodies still needed stay first in the index, so the next slice skips that many.
+ * Deletes bodies and files that were not sent during `keep_bodies`. Keeps the links of the HTML. Sending the content
+ * again restores it. Bodies still needed stay first in the index, so `after` is how many of them the next slice skips.
  */
 async function dropBodies(sql: Sql, { now, limit, after, onlyLinks }: SliceOfExpired): Dropped {
 	const { bodies: before } = await cutoffs(sql, now);
@@ -107,7 +107,7 @@ async function dropBodies(sql: Sql, { now, limit, after, onlyLinks }: SliceOfExp
 	return { next: found.length < limit ? null : after + found.length - leaving.length };
 }
 
-/** Removes the same bodies from campaign specs. Their hashes suffice to recognize the campaign. */
+/** Removes the bodies of a content from campaign specs. Adds hashes, so that `findSame` still recognizes the mail. */
 async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 	const rows = await sql.all<Pick<CampaignRow, 'seq' | 'spec'>>(
 		`SELECT seq, spec
@@ -144,7 +144,7 @@ async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Drop
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/** Marks finished campaigns that are old enough. Deletes their results and people left out before their messages. */
+/** Marks finished campaigns that have expired, and deletes their results and people left out. Their messages follow. */
 async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -174,7 +174,7 @@ async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Droppe
 	return { next: null };
 }
 
-/** Deletes people left out by send calls, in the order of the calls, which expire by age like messages. */
+/** Deletes people left out by send calls, the oldest calls first. They expire by the age of the call. */
 async function dropLeftOut(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -199,7 +199,7 @@ async function dropLeftOut(
 	);
 }
 
-/** Stops after a slice without an expired message: ids follow the time unless a clock was set. */
+/** Stops after a slice without an expired message, because later ids are newer, unless a clock was set back. */
 async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	const { now, limit, after } = command;
 	const { messages: before } = await cutoffs(sql, now);

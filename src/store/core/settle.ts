@@ -51,7 +51,7 @@ export async function settle(sql: Sql, settlements: readonly Settlement[]): Prom
 
 async function hasSoftBouncing(sql: Sql, sent: readonly Sent[]): Promise<boolean> {
 	if (sent.length === 0) return false;
-	// subscribers_soft_bouncing is small. Without ORDER BY, a database without statistics may read the whole table.
+	// Without ORDER BY, a database without statistics may not use the small index subscribers_soft_bouncing.
 	const select = `SELECT count(*)
 		FROM (SELECT email_key FROM subscribers WHERE soft_bounces > 0 ORDER BY email_key LIMIT 1) s`;
 	return (await sql.number(select)) === 1;
@@ -128,7 +128,7 @@ const changeState: Change = {
 	},
 };
 
-/** Counts one at a time, so that the second bounce of an address sees the first. */
+/** Counts bounces one at a time, so that the second bounce of an address sees the first. */
 async function countBounces(sql: Sql, counting: Counting, recorded: readonly Recorded[]): Promise<void> {
 	const counted = recorded.filter(({ effect: { reply, event } }) => event !== null && !isCall(reply));
 	if (counted.length === 0) return;
@@ -247,7 +247,7 @@ function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 export function createSettling(sql: Sql) {
 	return {
 		settle: ({ settlements }) => settle(sql, settlements),
-		// A call to a send API cannot be undone: if its worker ends meanwhile, the message may have been sent.
+		// Marks messages during a call to a send API: if the worker ends meanwhile, they may have been sent.
 		setCalling: async ({ fences, isCalling }) => {
 			sql.write(
 				`UPDATE messages
@@ -262,7 +262,7 @@ export function createSettling(sql: Sql) {
 			if (row === undefined) return;
 			if (!isAgain) {
 				sql.write(
-					// messages_due. An interrupted run left these messages after an attempt.
+					// Uses the index messages_due. An interrupted run has attempted these messages.
 					`UPDATE messages
 					SET state = 'uncertain', wake_at = NULL
 					WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,
@@ -271,7 +271,7 @@ export function createSettling(sql: Sql) {
 				return;
 			}
 			const { changes } = await sql.run(
-				// messages_over_of_lane
+				// Uses the index messages_over_of_lane.
 				`UPDATE messages
 				SET state = 'queued', wake_at = ${sql.dialect.least}(due_at, ?)
 				WHERE lane = ? AND state = 'uncertain' AND wake_at IS NULL AND state <> 'sent'`,

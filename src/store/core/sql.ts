@@ -22,7 +22,7 @@ export interface Dialect {
 	/** The function that returns the position of the second text in the first, from 1; 0 if it is absent. */
 	position: string;
 	least: string;
-	/** Returns the JSON text of a column, as `JSON.stringify` and `formatDateTime` would write it. */
+	/** Expressions for the JSON text of a column, equal to what `JSON.stringify` and `formatDateTime` write. */
 	readonly json: Readonly<Record<Form, (column: string) => string>>;
 	oneOf(column: string): string;
 	table(columns: Columns, alias: string): string;
@@ -60,11 +60,11 @@ export interface Insertion {
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/** The column that the database numbers, or the key if the caller has given each row an unused id. */
+	/** The column that the database numbers. Equals `key` if the caller has given each row an unused id. */
 	id: string;
 }
 
-/** Applies one change to many sets of values: `update` ends before FROM, `where` follows WHERE. */
+/** A change that is applied to many sets of values. `update`: the text before FROM; `where`: the text after WHERE. */
 export interface Change {
 	update: string;
 	where: string;
@@ -78,30 +78,30 @@ export type Together<Answers extends readonly unknown[]> = readonly [
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
-	/** Counters with many writers have shards; this connection writes only this shard. */
+	/** Counters with many writers have a row per shard. This connection writes only to this shard. */
 	readonly shard: number;
-	/** Locks the whole project. On PostgreSQL the operation then restarts alone. */
+	/** Makes the operation run alone in the project. On PostgreSQL, restarts it if it shares the project's lock. */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
 	/** Returns rows as arrays in column order. For hundreds of rows, arrays take half the time of objects. */
 	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
-	/** Returns rows for each set of values, and locks them in that order. PostgreSQL needs one statement. */
+	/** Returns the rows for each set of values, in the order of the sets. PostgreSQL runs one statement for all. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/** Sends the statement with the next question or with COMMIT, which fails if the statement does. */
+	/** Does not wait for the result: an error makes the next query or COMMIT fail. Saves a round trip to PostgreSQL. */
 	write(text: string, values?: readonly SqlValue[]): void;
-	/** Inserts a row and returns its `id`, or null after a conflict. On SQLite, RETURNING would double the cost. */
+	/** Inserts a row and returns its `id` (SQLite: rowid, as RETURNING doubles the cost), or null after a conflict. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
 	/** Returns the `id` of each row, or null if a conflict skipped the row. */
 	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
-	/** Applies the change for each set of values; sent like `write`. No two sets may change the same row. */
+	/** Applies the change for each set of values, without waiting (`write`). No two sets may change the same row. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): Promise<number>;
 	/** Runs independent queries. PostgreSQL answers them in shared round trips, in any order. */
 	together<Answers extends readonly unknown[]>(questions: Together<Answers>): Promise<Answers>;
-	/** Overwrites deleted bytes in the file, because data that `operate` deletes would stay readable. */
+	/** Makes SQLite overwrite the data that `operate` deletes, because it would stay readable in the file. */
 	overwriting<T>(operate: () => Promise<T>): Promise<T>;
 }
 
@@ -199,7 +199,7 @@ export const joinedMessages = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
 	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
 
-/** Joins message `m`, submission `s` and content `c`. Null if the subject has no variables. */
+/** Columns for `subjectOf` from message `m`, submission `s` and content `c`. Null if the subject has no variables. */
 export const variablesOfSubject = `CASE WHEN c.subject LIKE '%#%' THEN m.variables END AS own_variables,
 	CASE WHEN c.subject LIKE '%#%' THEN s.context END AS shared_variables`;
 
@@ -289,7 +289,7 @@ export async function selectPage<Row, Record>(
 	return { count, results: rows.map(toRecord) };
 }
 
-/** Takes the first `limit` of `limit + 1` rows; `next`: the key of the last one, null at the end. */
+/** Returns the first `limit` of `limit + 1` rows. `next`: the key of the last one, or null if no row follows. */
 export function sliceOf<Row>(rows: readonly Row[], limit: number, keyOf: (row: Row) => number) {
 	const shown = rows.slice(0, limit);
 	const last = shown.at(-1);

@@ -32,7 +32,7 @@ import {
 } from './sql.js';
 import { findSuppressions, openSuppressions } from './suppressions.js';
 
-/** A transactional message is leased first, because a person waits for it. */
+/** Lanes of messages outside campaigns. Transactional messages are leased first, because a person waits for them. */
 export const lanes = { transactional: 0, bulk: -1 } as const;
 
 export async function openLanes(sql: Sql): Promise<number[]> {
@@ -129,7 +129,7 @@ async function writeSubmission(
 		ON CONFLICT DO NOTHING`,
 		[content_sha256, subject, text, html, flag(disable_inline), now],
 	);
-	// Writes the content once a day, or to restore a body that retention has deleted.
+	// Update the content at most once a day, except to restore a body that retention has deleted.
 	sql.write(
 		`UPDATE contents
 		SET text = ?, html = ?, used_at = ?, dropped_at = NULL
@@ -222,7 +222,7 @@ export interface KnownPerson extends Person {
 	disable_reason: string | null;
 }
 
-/** Finds the subscriber of the list. Without a list, finds the only one with the address: unsubscribing then acts on all. */
+/** Finds the subscriber of the list. Without a list, finds the subscriber of an address that is in only one list. */
 export async function findPerson(
 	sql: Sql,
 	address: EmailKey,

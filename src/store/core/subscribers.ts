@@ -112,7 +112,7 @@ export function createSubscribers(sql: Sql) {
 			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
-		/** Returns field errors from stored data without a write, even for input with an invalid shape. */
+		/** Returns the field errors that depend on stored data, and writes nothing. The input may have other errors. */
 		fieldErrors: async (question) => {
 			const { kind, id } = question;
 			if (kind === 'subscriber') {
@@ -260,7 +260,7 @@ async function readSlice<Records>(
 	read: ReadRecords<Records>,
 ): Promise<Records | null> {
 	const { where, values } = conditions(sql, list_id, filter);
-	// subscribers_of_list (list_id, id)
+	// Uses the index subscribers_of_list (list_id, id).
 	const query = `SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`;
 	const [isKnown, records] = await sql.together([
 		() => hasList(sql, list_id),
@@ -286,7 +286,7 @@ function conditions(
 	]);
 }
 
-/** Works out the result of a patch, or of a creation, with field errors from stored data. */
+/** Computes the subscriber after a patch or creation, and the field errors that depend on stored data. */
 async function judge(
 	sql: Sql,
 	row: SubscriberRow | null,
@@ -362,7 +362,7 @@ async function getSubscriber(sql: Sql, list_id: number, id: number): Promise<Sub
 	return row === null ? null : toSubscriber(row);
 }
 
-/** The keys in the API's order, each with its column and form. Other columns are internal. */
+/** The keys in the API's order, each with its column and form. Columns that are missing here are internal. */
 const members: Readonly<Record<keyof Subscriber, readonly [column: keyof SubscriberRow, form: Form]>> = {
 	id: ['id', 'number'],
 	list_id: ['list_id', 'number'],
@@ -395,7 +395,7 @@ export function toSubscriber(row: SubscriberRow): Subscriber {
 	return recordOf(columns.map((column) => row[column]) as unknown as RowTuple);
 }
 
-/** Write members out: a loop over the table above costs an eighth more for a million records. */
+/** Lists the members, because a loop over `members` takes an eighth longer for a million records. */
 function recordOf(tuple: RowTuple): Subscriber {
 	const [id, list_id, email, name, is_active, disable_reason, is_email_verified, meta, source] = tuple;
 	const opt_in_signed = tuple[9];
@@ -434,7 +434,7 @@ function tupleEncoder(
 	return encoderOf(`[${cells.map(() => '%s').join(',')}]`, cells);
 }
 
-/** The database encodes the rows as JSON. `form` has a %s for each cell. */
+/** The database encodes the rows as JSON. `form` is a format with a %s for each cell. */
 function encoderOf(form: string, cells: readonly string[]): ReadRecords<EncodedSubscribers> {
 	const select = `SELECT '[' || coalesce(string_agg(format('${form}', ${cells.join(', ')}), ','), '') || ']', count(*), max(id)`;
 	return async (sql, query, values) => {

@@ -24,7 +24,7 @@ export interface MailTo {
 /** Returns unexpired reasons. An erased person counts as unsubscribed, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
-/** For many mails while nobody adds a suppression: asks once whether any exist. */
+/** Checks many mails. Asks only once whether any suppressions exist, so nobody may add one meanwhile. */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
 	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
 		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',
@@ -44,7 +44,7 @@ export async function findSuppressions(sql: Sql, mail: MailTo, now: Micros): Pro
 	return stored.length === 0 && erased ? ['UNSUBSCRIBED'] : stored;
 }
 
-/** Returns reasons without an end: the time is NULL, and comparing an end with NULL excludes its reason. */
+/** Returns reasons that do not expire. `now` is NULL, which excludes every reason with an `expires_at`. */
 export async function findLasting(sql: Sql, mail: MailTo): Promise<SuppressionReason[]> {
 	return await storedReasons(sql, mail, null);
 }
@@ -112,7 +112,7 @@ export async function unwantedBecause(
 	return `not sent: the subscriber is inactive${because}`;
 }
 
-/** For many addresses: reads the keys once. Null if no address was erased, as in most databases. */
+/** Checks many addresses, and reads the keys once. Returns null if no address was erased, as in most databases. */
 export async function openErased(sql: Sql): Promise<((address: EmailKey) => Promise<boolean>) | null> {
 	if (!(await exists(sql, 'SELECT 1 FROM erased'))) return null;
 	const keys = await erasureKeys(sql);

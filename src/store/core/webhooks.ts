@@ -112,8 +112,8 @@ export function createWebhooks(sql: Sql) {
 				[now, now, JSON.stringify(ids)],
 			);
 			const isLast = deliveries !== null || ids.length < command.limit;
-			// Restart the webhook after the last slice: until then nothing is sent, and the rest show `stopped`. A replay
-			// of failed deliveries also restarts a webhook whose log was deleted.
+			// Restart the webhook only after the last slice: until then nothing is sent, and the other deliveries show
+			// `stopped`. A replay of failed deliveries restarts the webhook even if its log was deleted.
 			if (isLast && (ids.length > 0 || command.after > 0 || command.failed))
 				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [webhook_id]);
 			return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
@@ -206,7 +206,7 @@ function where({ webhook_id, state, since }: DeliveryConditions): Conditions {
 function toDelivery({ seq: _, ...row }: DeliveryRow): WebhookDelivery {
 	return {
 		...dated(row),
-		// The value during a lease is the end of the lease, which is internal.
+		// During a lease, `due_at` is the end of the lease, which is internal.
 		due_at: row.state === 'pending' ? timeOf(row.due_at) : null,
 		date_attempted: timeOf(row.date_attempted),
 		date_finished: timeOf(row.date_finished),
@@ -235,7 +235,7 @@ async function findNamed(sql: Sql, webhook_id: number, deliveries: readonly stri
 	return new Map(rows.map((row) => [row.uuid, row]));
 }
 
-/** A replay without ids takes all deliveries that are not waiting. */
+/** Selects failed and stopped deliveries, and unless `failed` is set also delivered ones. */
 async function slice(
 	sql: Sql,
 	{ webhook_id, failed, since, after, limit }: ReplayDeliveries,

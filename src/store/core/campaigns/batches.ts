@@ -47,7 +47,7 @@ export async function putBatch(
 	const staged = await (wanted === 'request' ? stageRequests : stageRecipients)(sql, campaign, batch);
 	logResults(sql, campaign, staged);
 	const ack = { position: first + rows.length, ...countOf(staged) };
-	// An empty batch does not move the position: the next batch has the same number and must not get its answer.
+	// An empty batch keeps the position. Do not store its answer, because the next batch at this position would get it.
 	if (rows.length > 0) {
 		addToCounts(sql, campaign.seq, ack.counts);
 		sql.write('UPDATE campaigns SET position = ? WHERE seq = ?', [ack.position, campaign.seq]);

@@ -45,7 +45,7 @@ export function createCampaigns(sql: Sql) {
 			const own = seenRows('s.owner', seen);
 			const select = 'SELECT o.id, o.to_email AS "to", o.list_id, o.code, o.detail FROM campaign_left_out o';
 			const rows = await sql.all<LeftOutPerson & { id: number }>(
-				// left_out_of_campaign (campaign_seq, id), messages_of_address. Skips people with a message through another list.
+				// Uses left_out_of_campaign and messages_of_address. Skips people with a message through another list.
 				`SELECT *
 				FROM (
 					${select}
@@ -72,7 +72,7 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			// A list has no content, so a campaign of send requests accepts no list.
+			// A campaign of send requests has no content that the people of a list could get.
 			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
 			return await stageList(sql, row, command);
 		},
@@ -203,7 +203,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	return opened({ id, key, position: 0 });
 }
 
-/** Does not check the senders and lists of a service or the files of a dry run, which this database does not have. */
+/** Checks neither senders and lists of another service nor files of a dry run, because this database lacks them. */
 async function errorsOf(
 	sql: Sql,
 	{ id, submission, courier = 'smtp', is_trial = false, only_of }: OpenCampaign,
@@ -215,7 +215,7 @@ async function errorsOf(
 		const { errors } = await checkParts(sql, parts, seen);
 		if (Object.keys(errors).length > 0) return errors;
 	}
-	// A client may join calls to its own campaigns only, the owner of the database to all.
+	// A client may use the id of send calls only if all these calls are its own. The owner of the database may use any.
 	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';
 	const hasOthers = only_of !== undefined && (await exists(sql, ofOthers, [id, only_of]));
 	const isTaken = hasOthers || (await findCampaign(sql, id, {})) !== null;
@@ -250,8 +250,8 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 const repetition: Micros = microsPerDay;
 
 /**
- * Finds a campaign with the same mail, unfinished ones first, then the newest. With `repeated` and `repeating` the
- * campaign must itself repeat an earlier one.
+ * Finds a campaign with the same mail: an unfinished one, or else the newest. With `repeated` and `repeating`, finds
+ * only campaigns that repeat an earlier one themselves; with `repeating`, only unfinished ones.
  */
 async function findSame(
 	sql: Sql,
@@ -318,7 +318,7 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/** Message counts of a campaign that a service sends. `accepted` counts messages it took; leased ones are queued. */
+/** Message counts of a campaign sent through an API. `accepted`: the API accepted them; `queued`: waiting or leased. */
 function toldMessages(
 	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
 	state: CampaignStatus['state'],
@@ -333,7 +333,7 @@ function toldMessages(
 
 const neverReleased = "SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL";
 
-/** Tables with rows of a campaign, and the column that identifies it. Staged messages are in its lane (messages_due). */
+/** Tables with rows of a campaign, and the column with its `seq`. The index messages_due finds the messages. */
 const leavings = [
 	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
 	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },

@@ -1,6 +1,6 @@
 /**
- * Expands lists into a campaign. Stores people left out apart from the results, which clients without access to lists
- * may read.
+ * Expands lists into a campaign. Does not store people left out among the results, because clients without access to
+ * lists may read those.
  */
 import type { AcceptCounts, LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';
@@ -53,7 +53,7 @@ interface Expansion {
 	timeZone: string;
 }
 
-/** Continues after the last subscriber read. Counts cover this slice; rejects are the first of the whole list. */
+/** Stages the next slice of a list. The counts cover this slice; the rejects are the first ones of the whole list. */
 export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -91,7 +91,7 @@ export async function stageList(
 			rejects.push({ row: first + at, code: outcome.code, error: outcome.error });
 	const leftOut = people.flatMap(({ email, email_key }, at) => {
 		const why = leavingOut(decided[at]);
-		// The message of a duplicate belongs to another row.
+		// A duplicate is not left out: the person gets a message through another row.
 		if (why === null || why.code === 'duplicate') return [];
 		return [[campaign_seq, null, null, list_id, email, email_key, why.code, why.detail]];
 	});
@@ -272,7 +272,7 @@ function countOutcomes(list_id: number, outcomes: readonly Outcome[]): ListCount
 	return { list_id, ...others, ...(left_out > 0 && { left_out }), reasons: sums };
 }
 
-/** Limits the counted sets of missing variables: each subscriber may lack a different set. */
+/** Limits the number of different reasons, because each subscriber may lack another set of variables. */
 const mostReasons = 100;
 
 function sumReasons(reasons: ListCounts['reasons'], most: number): ListCounts['reasons'] {
@@ -401,7 +401,7 @@ interface Staged {
 	candidate: Candidate;
 }
 
-/** Returns one outcome per candidate, by group; the caller counts them. `judge` decides before duplicates are found. */
+/** Returns one outcome per candidate, in the same groups. Only candidates that `judge` accepts can be duplicates. */
 export async function stageMessages(
 	sql: Sql,
 	groups: readonly (readonly Staged[])[],
@@ -472,7 +472,6 @@ export function addToCounts(
 	);
 }
 
-/** Stores the rejects of a list with the answers to batches. Batches start at row 0, so lists use negative numbers. */
 export async function keptRejects(sql: Sql, campaign_seq: number, list_id: number): Promise<Reject[]> {
 	const row = await sql.get<{ ack: string }>(
 		'SELECT ack FROM campaign_acks WHERE campaign_seq = ? AND first = ?',
@@ -481,6 +480,7 @@ export async function keptRejects(sql: Sql, campaign_seq: number, list_id: numbe
 	return row === undefined ? [] : (parseStored(row.ack) as Reject[]);
 }
 
+/** Stores the rejects of a list as the answer to a batch at its negative id, because batches have no negative rows. */
 export function keepRejects(
 	sql: Sql,
 	campaign_seq: number,

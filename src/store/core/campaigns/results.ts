@@ -209,7 +209,7 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: number): 
 	};
 }
 
-/** A campaign that consists of send calls: `campaigns` has no row with its UUID. A client sees its own calls. */
+/** A campaign that is made of send calls and has no row in `campaigns`. A client sees only its own calls. */
 interface Calls {
 	first_at: Micros;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -219,7 +219,7 @@ interface Calls {
 	envelope: string;
 }
 
-/** Null if no visible call names the UUID, or `campaigns` has a row with it. */
+/** Returns null if no visible call names the UUID, or if `campaigns` has a row with it. */
 export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls | null> {
 	const own = seenRows('s.owner', seen);
 	const calls = await sql.get<Calls>(
@@ -310,7 +310,7 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 	return { id, key: id, state: 'released' as const, is_finished, messages, counts };
 }
 
-/** Encodes a position among the messages of all calls as one number: the call, and how many of its messages came before. */
+/** A position in the messages of all calls is `seq` of the call times this, plus the number of its messages before. */
 const width = maxRecipients + 1;
 
 async function slice(

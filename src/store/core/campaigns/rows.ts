@@ -59,8 +59,8 @@ export function seenRows(column: string, { only_of }: Seen): Conditions {
 }
 
 /**
- * True while a released campaign `g` is unfinished: a message waits (messages_due), or a person has to decide about one
- * that an API may have received (messages_over_of_lane). A campaign may stay open for a moment after its last outcome.
+ * True while a released campaign `g` is unfinished: a message waits (messages_due), or the user has to decide about
+ * one that an API may have received (messages_over_of_lane). `has_open_work` alone may be outdated.
  */
 export const isSending = `(g.state = 'released' AND (
 	(g.has_open_work = 1 AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL))
@@ -80,7 +80,7 @@ export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow
 	return { staged, suppressed, rejected, ...(left_out > 0 && { left_out }) };
 }
 
-/** When messages of a campaign may be sent. Nothing is leased before `opens_at`, so a lease reads one row. */
+/** When messages of a campaign may be sent. `opens_at` stores the next opening, before which no message is leased. */
 export type WindowRow = Pick<CampaignRow, 'seq' | 'starts_at' | 'opens_at' | 'send_window' | 'time_zone'>;
 
 export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
@@ -96,7 +96,7 @@ export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now:
 	return opens > now ? opens : null;
 }
 
-/** Messages leased now must be sent before `leave_by`; null: at any time. A closed window gets its next opening. */
+/** Messages leased now must be sent before `leave_by`; null: at any time. Stores when a closed window opens next. */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,
@@ -106,7 +106,7 @@ export async function enterWindow(
 		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	if (row.opens_at !== null && row.opens_at > now) {
 		const opens = openingOf(row, now);
-		// The clock was ahead when the opening was computed, so it is too late.
+		// The clock was ahead when `opens_at` was computed, so that time is too late.
 		if (opens === null || opens < row.opens_at) openAt(opens);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}
@@ -135,7 +135,7 @@ export function planOf(
 	};
 }
 
-/** Applies the campaign's cancellation or release to its messages, so that no operation rewrites each row. */
+/** The state that users see: a canceled or released campaign changes it without an update of each message. */
 export const seenState = `CASE
 	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
 	WHEN g.state = 'canceled' THEN 'canceled'
@@ -154,7 +154,7 @@ export interface WaitingLane {
 	first: number;
 }
 
-/** Lanes with waiting messages; `now` null: `due` is 0. The query reads only the index. */
+/** Returns the lanes with waiting messages. Reads no messages, only their index. If `now` is null, `due` is 0. */
 export async function waitingLanes(sql: Sql, now: Micros | null): Promise<WaitingLane[]> {
 	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
 	const [lanes, tried] = await sql.together([

@@ -1,4 +1,4 @@
-/** Figures of reports by day, hour, link, domain and code. Only those of lists also read subscribers. */
+/** Figures of reports by day, hour, link, domain, code and list. Only the figures of lists read subscribers. */
 
 import type { CampaignFigures } from '../../../api/campaigns.js';
 import { type Day, dayOf, offsetOf } from '../../../api/datetime.js';
@@ -185,7 +185,7 @@ interface Change {
 	since: number;
 }
 
-/** Figures of the largest lists. Subtracts later joins from today's counts, and adds later departures. */
+/** Figures of the largest lists. Past counts are the current ones without later joins, and with later departures. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
@@ -341,7 +341,7 @@ async function countBounced(
 	return row ?? { bounced: 0, neverSent: 0 };
 }
 
-/** Counts distinct messages by the day of their first event of each type. Reads submissions_of_tag and their messages. */
+/** Counts distinct messages by the day of their first event of each type. Uses the index submissions_of_tag. */
 async function reportOfTag(
 	sql: Sql,
 	{ from, to, campaign, human }: Query,
@@ -353,7 +353,7 @@ async function reportOfTag(
 	const isHuman = human ? 1 : 0;
 	const ofTag = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq';
 	const rows = await sql.tuples<[type: EventType, quarter: number, count: number]>(
-		// Groups by quarter of an hour, which lies within one day in every time zone, so few rows leave the database.
+		// Group by quarter of an hour, so that few rows leave the database. A quarter is in one day in every time zone.
 		`SELECT 'CREATED', coalesce(g.released_at, m.created_at) / ${quarterHour}, count(*)
 		${ofTag}
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq

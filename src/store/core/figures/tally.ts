@@ -7,7 +7,7 @@ import { type Dialect, flag, joinedMessages, type Sql } from '../sql.js';
 
 export const total = '';
 
-/** A quarter of an hour in microseconds. It lies within one day in every supported time zone. */
+/** A quarter of an hour in microseconds. Each quarter is in one day, in every supported time zone. */
 export const quarterHour: Micros = 900_000_000;
 
 export const perDay = microsPerDay / quarterHour;
@@ -109,7 +109,7 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		// The last day ends within two days of its midnight in UTC, in any zone.
+		// There is no day after 9999-12-31. In any zone, a day ends within two days of its midnight in UTC.
 		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }
@@ -223,7 +223,7 @@ interface CounterMove {
 const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']);
 const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
 
-/** Adds to the counters of a list. `came`: when the new or deleted subscribers joined; null if there are none. */
+/** Adds to the counters of a list. `came`: when the subscribers joined who are added or removed; null if none are. */
 export function moveCounters(
 	sql: Sql,
 	list_id: number,

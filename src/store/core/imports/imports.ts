@@ -123,7 +123,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// With `error`, the counts do not show existing subscribers, who are rejected like invalid rows.
+	// With `on_conflict: error`, the counts do not tell existing subscribers from invalid rows: both are rejected.
 	const before = readCounts(session.counts);
 	const wereNew = before.created > 0 && before.updated + before.unchanged + before.duplicate === 0;
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew;
@@ -183,7 +183,7 @@ interface ImportPart {
 	rejects: Reject[];
 }
 
-/** Writes rows of the same address in file order, and the others in index order. Ids follow the file, with gaps. */
+/** Writes rows roughly in key order, and rows of the same address in file order. Ids follow the file, with gaps. */
 async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
@@ -194,7 +194,7 @@ async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]):
 	};
 	const place = (number: number): PlacedRow => {
 		const { part, index } = find(number);
-		// Write members out, because spreading a row costs as much as its insert.
+		// List the members, because spreading a row costs as much as its insert.
 		return { part, index, id: firstId + number };
 	};
 	const chunks = chunksByRank(count, rankAt, mostAtOnce);

@@ -182,7 +182,7 @@ function duplicateOf(row: ImportRow): RowOutcome {
 
 function newSubscriber({ spec, seq, now }: ImportRun, row: ImportRow, id: number, { kept }: Reasons) {
 	const activation = importedActivation(row, kept);
-	// Write members out: with `activation` spread, this literal took a quarter of an import's time.
+	// List the members: with `...activation`, this literal took a quarter of an import's time.
 	return {
 		is_active: activation.is_active,
 		disable_reason: activation.disable_reason,
@@ -363,7 +363,7 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
-/** Rows of batches in index order. Rows with nearby keys are written together, so each page is read and written once. */
+/** Rows of batches, ranked by key. Rows with near keys are written together, so each page is read and written once. */
 export class BatchRows {
 	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 
@@ -417,7 +417,7 @@ function outside(): never {
 	throw new RangeError('a row outside of its batch');
 }
 
-/** Shares equal reason texts between thousands of rows: a separate text would keep its row in memory. */
+/** Shares equal error texts between thousands of rows, because a separate text would keep its row's text in memory. */
 function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
 	if (row.kind === 'row') return row;
 	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
@@ -429,7 +429,7 @@ function sameText(text: string, shared: Map<string, string>): string {
 	return known;
 }
 
-/** A rank covers this many characters of a key. The codes below are printable ASCII, as in most keys. */
+/** A rank covers this many characters of a key, each with one of 96 codes: printable ASCII, as in most keys. */
 const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;

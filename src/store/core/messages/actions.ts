@@ -1,4 +1,4 @@
-/** Canceling a leased message clears its `lease_owner`. The worker then returns it, unless it has begun to send. */
+/** Cancels and retries messages. To cancel a leased one, clears `lease_owner`: its worker then returns it if unsent. */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { ruleOf } from '../../../engine/rules/outcomes.js';
@@ -84,7 +84,7 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/** Cancels waiting rows (messages_due), except those leased beyond a time, which is bound twice; 0 spares all leases. */
+/** Cancels waiting rows. Rows leased beyond a time (bound twice; 0: all leased rows) only lose their `lease_owner`. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,
@@ -112,7 +112,7 @@ export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros):
 
 /** Cancels messages of a canceled campaign once their lease has ended. Until then their worker cancels them. */
 export function cancelLost(sql: Sql, lane: number, now: Micros): void {
-	// messages_due (lane, wake_at)
+	// Uses the index messages_due (lane, wake_at).
 	const isLost = "lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'";
 	sql.write(`${cancelWaiting} WHERE ${isLost}`, [now, now, lane, now]);
 }

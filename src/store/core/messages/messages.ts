@@ -154,8 +154,8 @@ export function sumsOf(rows: readonly StateCount[]): StateCounts {
 }
 
 /**
- * Counts messages by visible state. Reads all messages of a submission, but only waiting and failed ones of a campaign,
- * by their indexes.
+ * Counts messages by visible state. Reads all messages of a submission. For a campaign, reads only waiting and failed
+ * messages through their indexes, until retention begins to delete them.
  */
 export async function countByState(
 	sql: Sql,
@@ -302,7 +302,7 @@ async function eventsOf(
 		}));
 }
 
-/** The reply in a bounce report is in the event of the same time. Bounces of copies and complaints have no reply. */
+/** A bounce report's reply is stored in the event of the same time. Bounces of copies and complaints have no reply. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
@@ -499,7 +499,7 @@ function leadOf(
 
 const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
 
-/** Ids follow creation times, except when clocks differ or transactions overlap. */
+/** Ids may deviate from the order of creation by this time, because clocks differ and transactions overlap. */
 const disorder: Micros = microsPerDay;
 
 /** Returns a lower bound for the ids of messages created since then. Messages of a campaign count from its release. */
