@@ -15,7 +15,7 @@ export type NameKind = (typeof nameKinds)[number];
 
 type Names = Record<NameKind, Record<string, string>>;
 
-/** A terminal shows fewer names than this, and the file stays at a few kilobytes, which are read in no time. */
+/** Names per kind and target. A terminal shows fewer, and a larger file would delay Tab. */
 const mostNames = 1_000;
 
 const mostTargets = 20;
@@ -126,7 +126,7 @@ function heard<C extends object>(collection: C, names: Told[NameKind], key: stri
 				const answer: unknown = Reflect.apply(call, target, words);
 				if (!(answer instanceof Promise)) return answer;
 				return answer.then((value: unknown) => {
-					// A campaign canceled before its release is deleted. Any other one adds its name again when it is read.
+					// Canceling a campaign before its release deletes it. Others get their name back when they are next read.
 					if (method === 'delete' || method === 'cancel') names.set(String(words[0]), null);
 					else if (isRecord(value) && Array.isArray(value['results'])) value['results'].forEach(note);
 					else note(value);

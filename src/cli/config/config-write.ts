@@ -1,4 +1,4 @@
-/** Writes the configuration files with `conf`: atomically, mode 0600 in a folder of 0700. */
+/** Writes the configuration files with `conf`: atomically, with mode 0600, in a folder of mode 0700. */
 import { chmodSync } from 'node:fs';
 import { basename } from 'node:path';
 import { systemReason } from '../../api/errors.js';
@@ -16,11 +16,11 @@ import {
 } from './config.js';
 
 export interface Changed {
-	/** The origin of a token that was removed, because it must not be sent to the new one. */
+	/** The origin of the token that was removed because the profile's new base URL has another origin; else null. */
 	droppedToken: string | null;
 }
 
-/** Sets keys of a profile; `undefined` removes a key. Removes an empty profile. Changes the token first. */
+/** Sets keys of a profile, or removes them (`undefined`). Removes an empty profile, and the token of another origin. */
 export function changeProfile(
 	paths: Paths,
 	name: string,
@@ -76,7 +76,7 @@ export function removeProfile(paths: Paths, name: string): Promise<void> {
 	});
 }
 
-/** Stores the token under both names until the profile has the new one. */
+/** Stores the token under both names until the profile is renamed, so that a crash does not lose it. */
 export function renameProfile(paths: Paths, from: string, to: string): Promise<void> {
 	return writing(paths, ({ config, tokens, saveConfig, saveTokens }) => {
 		const token = Object.hasOwn(tokens, from) ? tokens[from] : undefined;
@@ -98,7 +98,7 @@ interface Files {
 	saveTokens(tokens: Files['tokens']): void;
 }
 
-/** Checks both files before it writes either. Reads and writes in one turn, so that calls of one process lose nothing. */
+/** Checks both files first. Does not yield between reading and writing, so that calls of one process lose nothing. */
 async function writing<T>(paths: Paths, change: (files: Files) => T): Promise<T> {
 	// Report a broken file even if the folder is not writable.
 	readConfig(paths);

@@ -98,7 +98,7 @@ export function findPaths(env: Readonly<Record<string, string | undefined>>): Pa
 	};
 }
 
-/** A missing file is empty. An unreadable or invalid one gives exit code 78, and stays unchanged. */
+/** A missing file counts as empty. Throws `ConfigError` (exit code 78) for an unreadable or invalid file. */
 export function readConfig(paths: Paths): ConfigFile {
 	const found = readJson(paths.config);
 	if (found === null) return { profile: null, profiles: {} };

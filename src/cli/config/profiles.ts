@@ -30,7 +30,7 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 	return name;
 }
 
-/** Whether a token for the profile's origin is stored; null if the profile needs none. */
+/** Returns whether a token for the profile's origin is stored; null if the profile has no base URL. */
 export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profile): 'set' | 'not set' | null {
 	if (baseUrl === undefined) return null;
 	return readToken(cx.paths, name)?.origin === originOf(baseUrl) ? 'set' : 'not set';
@@ -44,7 +44,7 @@ export async function sayDropped(cx: CommandContext, name: string, { droppedToke
 	);
 }
 
-/** Returns the key of the configuration file for a word, among `known` ones. Throws `UsageError`. */
+/** Returns the `known` key that a user has typed, in kebab-case or camelCase. Throws `UsageError`. */
 export function knownKey<K extends string>(word: string, known: readonly K[], from = ''): K {
 	const key = camel(word);
 	const found = known.find((one) => one === key);
@@ -61,7 +61,7 @@ export function parsePreference(key: keyof Profile, text: string): unknown {
 	throw new UsageError(`${key}: "${text}" is not ${is}`);
 }
 
-/** Asks before a command that makes changes, unless the command itself asks. */
+/** Asks before a command changes anything with a protected profile, unless the command itself asks. */
 export async function protectProfile({ command, path }: Run, cx: CommandContext): Promise<void> {
 	const asksAnyway =
 		command.severity !== undefined || command.asksItself === true || command.profiles === true;

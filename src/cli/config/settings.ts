@@ -136,7 +136,7 @@ function picker(raw: RawGlobals, env: Env, { profile, settingsOf, settings }: Ta
 		const [variable = ''] = /^(?:MAILCTL|SOURCE)_\w+/.exec(names ?? '') ?? [];
 		// An empty variable counts as unset, as in most programs: `MAILCTL_OUTPUT= mailctl …`.
 		if (env[variable]) return from('environment', variable, env[variable]);
-		// A list belongs to the target of its profile.
+		// The stored list exists only in the profile's own target, so ignore it for another target.
 		const isStored = isProfileKey(key) && !(key === 'list' && profile === null);
 		if (isStored && settings[key] !== undefined)
 			return from('profile', `profile ${profile ?? settingsOf}`, settings[key]);

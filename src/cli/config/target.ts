@@ -22,7 +22,7 @@ export interface TargetChoice {
 
 export const builtIn = 'local';
 
-/** Two targets on one level, an unknown profile and an invalid URL give exit code 2. */
+/** Throws `UsageError` for two targets (by flags or by variables), an unknown profile and an invalid URL. */
 export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
 	const byFlag = theOne({ '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile });
 	const names = ['MAILCTL_DB', 'MAILCTL_BASE_URL', 'MAILCTL_PROFILE'];
@@ -31,7 +31,7 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 	if (found !== null && !/profile$/i.test(found.name)) {
 		const targetOf = /db$/i.test(found.name) ? localTarget : remoteTarget;
 		const target = targetOf(found.value, found.name);
-		// The preferences of a profile, which do not depend on the target, still apply.
+		// The target is given without a profile. The profile's preferences, such as `output`, still apply.
 		const settingsOf = (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
 		const settings = findProfile(config, settingsOf);
 		return { target: () => target, origin: { level, name: found.name }, profile: null, settingsOf, settings };
@@ -151,7 +151,7 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	return { kind: 'remote', baseUrl: text, token: null };
 }
 
-/** Users most often forget the scheme. `mailctl serve` on this machine has no TLS by default. */
+/** Suggests the scheme, which users often forget: http for this machine, where `mailctl serve` usually has no TLS. */
 function schemeHint(text: string): { hint?: string } {
 	if (!/^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text)) return {};
 	return { hint: `such as ${/^(localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}` };

@@ -1,6 +1,6 @@
 /**
- * Reads the API token (from a file, standard input, the environment or the profile, never from an argument), and
- * `--ca-cert`, the user's certificate authority.
+ * Reads the API token from a file, standard input, the environment or the profile, but never from an argument. Also
+ * reads the user's certificate authority (`--ca-cert`).
  */
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
@@ -65,7 +65,7 @@ export function checkToken(text: string): string {
 	});
 }
 
-/** PEM. Throws `UsageError` for a text without a certificate, which TLS would silently ignore. */
+/** Returns the PEM file. Throws `UsageError` if it has no certificate, because TLS would silently ignore it. */
 export async function readAuthority(path: string, sources: Sources): Promise<string> {
 	const file = sources.file(path, '--ca-cert');
 	const text = await file.text();

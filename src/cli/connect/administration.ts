@@ -39,7 +39,7 @@ export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 export function localDkim({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),
-		/** `domain` is ASCII in lower case. Null: the domain has a key with this selector. `UsageError` for an invalid key. */
+		/** `domain` is ASCII in lower case. Returns null if it has a key with this selector. Throws for an invalid key. */
 		add: async ({ domain, selector, source }: NewKey) => {
 			const material = 'pem' in source ? fromPem(source.pem) : await generateKey(source.type);
 			const now = clock.now();
@@ -79,7 +79,7 @@ function toDkimKey(stored: StoredDkimKey) {
 	};
 }
 
-/** `resume` ends manual pauses and faults. Only workers pause the queue for faults. */
+/** `pause` makes a manual pause. `resume` also ends the pauses that workers make for faults and refusals. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),

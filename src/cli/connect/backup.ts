@@ -55,8 +55,8 @@ export async function backUp({
 const leftoverMs = 3_600_000;
 
 /**
- * Removes temporary files of killed backups and restores from the folder, and yields their names. Compares their times
- * with a new file's, by the clock of the disk. Skips locked and too new files, whose backup may be running.
+ * Removes the temporary files of killed backups and restores beside `own`, and yields their names. Skips locked and
+ * recent files, whose backup may be running. `own` was just made, so its time is the present by the clock of the disk.
  */
 async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);

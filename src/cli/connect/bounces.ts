@@ -65,7 +65,7 @@ export async function ingestBounces(
 		clock,
 		record: dryRun ? foreseeReports(store.reads) : store.writes.recordReport,
 		onRecorded,
-		// A dry run does not wait, because it reads each mail once.
+		// A dry run does not wait for the outcome of a message being sent.
 		sleep: (ms: number) => (dryRun ? Promise.resolve() : delay(ms, undefined, { signal })),
 	};
 	const counts = Object.fromEntries(counted.map((name) => [name, 0])) as IngestCounts;

@@ -70,7 +70,7 @@ function keptImport(store: Store, kept: RowImport, release: () => Promise<void>)
 	};
 }
 
-/** For smaller files, the thread takes longer to start than the rows to read. */
+/** Starting the thread takes longer than reading the rows of a smaller file. */
 const minBytes = 1024 * 1024;
 
 /** Null if this thread should read the rows. Pass the options with which the table was opened. */

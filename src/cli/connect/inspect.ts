@@ -97,7 +97,7 @@ function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Mom
 	};
 }
 
-/** `retried`: the oldest waiting delivery with an attempt. `tookOthersSince`: another succeeded after that attempt. */
+/** `retried`: the oldest delivery waiting for a retry. `tookOthersSince`: another one succeeded after its attempt. */
 async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number) {
 	const first = { webhook_id, page: 1, page_size: 1 };
 	const [failed, delivered, pending] = await Promise.all([
@@ -122,8 +122,8 @@ async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number)
 }
 
 /**
- * Describes a few rows whose parent is missing. Changes nothing. Throws `DatabaseMissing` and `StoreError`; "damaged"
- * has SQLite's own words.
+ * Checks the whole file, and describes a few rows whose parent is missing. Throws `DatabaseMissing`, and `StoreError`
+ * with SQLite's own words if the file is damaged.
  */
 export function readWhole(url: string): string[] {
 	if (isPostgres(url)) return [];

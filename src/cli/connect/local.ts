@@ -143,8 +143,8 @@ async function normalValues(values: Values) {
 }
 
 /**
- * The store of `serve` and of a worker runs in threads, because they must not wait for the disk while they answer or
- * send. A worker's commits also checkpoint the log.
+ * The store of `serve` and of a worker runs in threads, so that answering and sending do not wait for the disk. The one
+ * thread of a worker also checkpoints the log when it commits.
  */
 async function openLocal(
 	target: LocalTarget,

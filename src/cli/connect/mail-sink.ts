@@ -24,7 +24,7 @@ export interface MailSink {
 	close(): Promise<void>;
 }
 
-/** Bytes. Gmail accepts 25 MB; a test against this server should not fail by a limit of the server. */
+/** Bytes. Gmail accepts 25 MB; a test with this server should not fail because of its limit. */
 const mostBytes = 100 * 1024 * 1024;
 
 /**

@@ -29,7 +29,7 @@ export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
 
 export interface DeliverOptions {
 	scope: DeliveryScope;
-	/** `settled`: until no message of the scope is due. `stopped`: until the signal, including messages that become due. */
+	/** `settled`: ends when no message of the scope is due. `stopped`: waits for further messages until the signal. */
 	until: 'settled' | 'stopped';
 	connections?: number;
 	rate?: number;
@@ -45,7 +45,7 @@ export interface DeliverOptions {
 }
 
 export interface DeliverySummary {
-	/** `paused`: by a fault of the mail server or by hand. `stalled`: no outcome in `stallMs`. `closed`: by the window. */
+	/** `paused`: by hand or for a fault of the mail server. `stalled`: no outcome in `stallMs`. `closed`: window over. */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	reason: string | null;
 	counts: DeliveryCounts;
@@ -126,7 +126,7 @@ export function createMailer(parts: LocalParts) {
 	};
 }
 
-/** With a mail server on this machine, links point to this machine. Otherwise mails without a public URL have no links. */
+/** Without a public URL, mails have links only if the mail server is on this machine, to which the links then lead. */
 function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
 	return publicUrl ?? (isLoopbackUrl(smtpUrl) ? linkBase : null);
 }

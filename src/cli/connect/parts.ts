@@ -81,7 +81,7 @@ interface ClockStep {
 }
 
 const everyMs = 1_000;
-/** The system slews smaller steps, which do no harm. */
+/** Smaller corrections of the clock do no harm, and NTP slews most of them. */
 const worthTelling: Micros = microsPerSecond;
 
 /** Checks the clock every second until stopped, without keeping the process alive. Ignores a fixed clock. */

@@ -42,7 +42,7 @@ export interface RunningServer {
 	failed: Promise<Error>;
 	bounceSmtp: string | null;
 	newTokenFile: string | null;
-	/** Accepts no more work, gives work in flight 10 s to end, and returns leases. */
+	/** Accepts no more work, ends requests and deliveries in flight within 10 s, and returns leases. */
 	close(): Promise<void>;
 }
 
@@ -54,7 +54,7 @@ interface ServeParts extends LocalParts {
 }
 
 const graceMs = 8_000;
-/** A proxy that has polled `/readyz` within this time notices there that the server is stopping. */
+/** If `/readyz` was polled within this time, a proxy watches it, and will notice that the server is stopping. */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
 /** How long idle connections still accept requests: less than the 2 s after which nginx retries a refusing server. */
@@ -188,7 +188,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
 		),
-		// Uses `wait`, because counting the waiting messages would read each of them for every request.
+		// Give the time of waiting instead of the number of messages, because counting reads each of them for every request.
 		...Object.fromEntries(
 			waits.map(({ setting, limit, wait }) => [
 				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,
@@ -253,7 +253,7 @@ export function startSending({ store, mailer, log, ...pace }: SendingOptions) {
 					paused = reason;
 					log({ event: 'sending_paused', reason, retry_in_ms: ms });
 				},
-				// Do not store a manual pause, whose end no event reports: it is read from the database.
+				// Do not set `paused`: no event reports the end of a manual pause, so its state is read from the database.
 				onHeld: (reason) => log({ event: 'sending_paused', reason }),
 				onWarning: (warning) => log({ event: 'content_warning', warning }),
 			});
@@ -312,7 +312,7 @@ function trackingPages(
 	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
-/** Caches `read` for `ms`, because each open calls it, and it writes to the database if a key is due. Caches no failures. */
+/** Caches `read` for `ms`: each open or bounce needs it, and reading keys may write. Does not cache failures. */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {

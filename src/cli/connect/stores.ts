@@ -16,8 +16,8 @@ interface WalkOptions {
 const worthwhileSlices = 20;
 
 /**
- * Returns the store with a thread that runs `encodeSubscriberTuples` after many calls. Pass a store that was just
- * opened. If the thread fails, the store itself reads.
+ * Returns the store, but after `worthwhileSlices` calls of `encodeSubscriberTuples`, a thread runs the further ones. If
+ * the thread fails, the store itself reads. Pass a store that was just opened.
  */
 export function withWalkReader(store: Store, { url, ...options }: WalkOptions): Store {
 	if (isPostgres(url) || isPrivate(url) || availableParallelism() < 2) return store;
@@ -69,8 +69,8 @@ function identityOf(url: string): string | null {
 }
 
 /**
- * Closes `empty` too. If the database cannot be created, rejects the write, and the next write tries again. Once
- * another process has created it (`isThere`), reads it.
+ * Reads from `empty` until a write makes the database, or `isThere` says that another process has made it. If making it
+ * fails, rejects the write; the next write tries again. `close` closes `empty` too.
  */
 export function storeMadeOnWrite(
 	empty: Store,

@@ -63,7 +63,7 @@ export async function findFaults(
 	}
 }
 
-/** Unlike `AbortSignal.timeout`, whose reason says only "the operation was aborted". */
+/** Its reason tells the time; that of `AbortSignal.timeout` says only "the operation was aborted". */
 function timeoutAfter(signal: AbortSignal, ms: number): AbortSignal {
 	const controller = new AbortController();
 	setTimeout(() => controller.abort(new Error(`no answer within ${ms / 1_000} s`)), ms).unref();

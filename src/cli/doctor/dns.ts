@@ -49,7 +49,7 @@ export function createNames(server: string | undefined) {
 	};
 }
 
-/** Checked before Node.js sees the port: port 0 aborts the process, and a port above 65535 wraps around. */
+/** Checks the port too, because in Node.js port 0 aborts the process, and a port above 65535 wraps around. */
 function isServer(text: string): boolean {
 	if (isIP(text) !== 0) return true;
 	const parts = /^(?:\[(?<six>[^\]]*)\]|(?<four>[^:]*))(?::(?<port>\d+))?$/.exec(text)?.groups;
@@ -76,7 +76,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		...(await senderDomains()),
 		...(await contents().dkimKeys()).map(({ domain }) => domain),
 	];
-	/** Skips domains that do not exist unless `missing` judges them, because records help only an existing domain. */
+	/** Skips domains that do not exist, whose records nobody can set, unless `missing` judges them. */
 	const each = async (find: () => Promise<readonly string[]>, judge: Judge, more: Others = {}) => {
 		const { missing = (domain) => skipped(`${domain} does not exist`), unasked } = more;
 		if (unasked === undefined) goOnline();
@@ -95,7 +95,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		const found = (await Promise.all(domains.slice(0, mostDomains).map(judgeOne))).flat();
 		if (domains.length > mostDomains)
 			found.push(skipped(`${domains.length - mostDomains} more domains were not checked`));
-		// If all domains are skipped for one reason, report it once.
+		// Domains may be skipped for the same reason. Report it once.
 		return [...new Map(found.map((one) => [one.message, one])).values()];
 	};
 	return {
@@ -201,8 +201,8 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 }
 
 /**
- * Accepts any answer below 500, because a proxy may pass only the pages of mails; a gateway without its server answers
- * 5xx. At most warns about a silent URL, because networks often cannot reach their own public address.
+ * Accepts any answer below 500, because a proxy may pass only the pages of mails. A proxy without its server answers
+ * 5xx. Only warns about a URL that does not answer, because networks often cannot reach their own public address.
  */
 async function visit(publicUrl: string, { line, timeout }: Surroundings): Promise<Verdict> {
 	const limit = timeout();

@@ -224,7 +224,7 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
-/** Bytes. Warns below a tenth of the disk (1 to 20 GiB), because a tenth of a large disk lasts for years. */
+/** Bytes. Warns below a tenth of the disk, limited to 1 to 20 GiB, because a tenth of a large disk lasts for years. */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
 	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
 	const fix = 'free some space, or move the database';
@@ -232,7 +232,7 @@ export function judgeSpace({ free, total }: { free: number; total: number }): Ve
 	return free < Math.max(gibibyte, Math.min(total / 10, 20 * gibibyte)) ? warning(says, fix) : ok(says);
 }
 
-/** Warns if the clock is ahead of the database's last use, which delays deletions by a day; null if not. */
+/** Warns if the clock is far ahead of the last use of the database: expired data then stays for another day. */
 async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | null> {
 	const ahead = await contents.clockAhead();
 	if (ahead <= 0) return null;

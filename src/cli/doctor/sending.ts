@@ -83,7 +83,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 		'settings.public-url': async () => {
 			const { publicUrl, smtpUrl } = await contents().settings();
 			const fix = set('public_url', 'https://HOST');
-			// A mail server on this machine may be a test server, or a relay to the internet.
+			// With a mail server on this machine, which may be a test server, links lead to this machine.
 			const why = isLoopbackUrl(smtpUrl)
 				? 'so links in mails lead to this machine'
 				: 'so mails have no links for opens, clicks and unsubscribing';

@@ -1,4 +1,4 @@
-/** Builds hints with the next command, which has the target of this call and is quoted, so that users can paste it. */
+/** Builds hints with a command that users can paste: its words are quoted, and it has the target of this call. */
 import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
@@ -30,7 +30,7 @@ export function system(program: string, ...command: readonly string[]): OwnComma
 	return { command, program };
 }
 
-/** Returns the options that repeat these values, without defaults. Standard input is `-`. Keeps `--dry-run`. */
+/** Returns the words of a command line that give these values. Omits defaults; a value from standard input is `-`. */
 export function optionWords(
 	specs: OptionSpecs,
 	values: Readonly<Record<string, unknown>>,

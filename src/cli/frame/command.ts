@@ -156,9 +156,9 @@ interface Described {
 	/** Makes changes: respects `--dry-run` and the profile's protection, and checks `--fields` before it runs. */
 	writes?: true;
 	asksItself?: true;
-	/** True: creates a missing database, even a named one. False: not even the default one. */
+	/** True: creates any missing database. False: creates none. Without it, a write creates only the default one. */
 	createsDatabase?: boolean;
-	/** A process that keeps running. Other processes see it, and `serve` runs its store in threads. */
+	/** For a command that keeps running: the role under which other processes see it. */
 	role?: Role | ((options: Readonly<Record<string, unknown>>) => Role);
 	/** Administers profiles: `--profile`, `--base-url` and `--db` are values to store, not the target. */
 	profiles?: true;
@@ -169,8 +169,8 @@ interface Described {
 	needsNoTarget?: true;
 	severity?: 'mild' | 'severe';
 	/**
-	 * The columns of the output and the keys of the answer (`answer(…)`): a wrong `--fields` gives exit code 2 before any
-	 * change. A writing command without columns refuses the option. `own`: `--fields` concerns the file it writes.
+	 * The columns that `--fields` may name (`answer(…)` for a single object). Other names are refused before any change.
+	 * A writing command without columns refuses the option. `own`: the command itself reads `--fields`.
 	 */
 	columns?: Columns<never> | 'own';
 	hidden?: true;

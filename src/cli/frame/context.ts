@@ -45,8 +45,8 @@ export interface CommandContext extends Diagnostics, Asking {
 	api(): Promise<Api>;
 	local(): Promise<LocalEngine>;
 	/**
-	 * Runs a long read. SQLite blocks the event loop, so Ctrl-C and SIGTERM end the process at once, with their usual
-	 * status. A terminal shows `doing` meanwhile, such as `reading news.db`.
+	 * Runs a long read. SQLite blocks the event loop, so Ctrl-C and SIGTERM get their default action: they end the process
+	 * at once. A terminal shows `doing` meanwhile, such as `reading news.db`.
 	 */
 	killable<T>(work: () => Promise<T>, doing?: string): Promise<T>;
 	/**
@@ -133,7 +133,7 @@ export async function createContext(
 	const query =
 		expression === undefined ? null : await openQueryOf(expression, io, { format, diagnostics, command });
 	const parts = { globals, command, strong, listed, note: diagnostics.note };
-	// With `--query`, the expression reads the output, so use no pager.
+	// With `--query`, the output goes to the expression, so use no pager.
 	const queried = query && { io: { ...io, stdout: query.stream }, globals: { ...globals, noPager: true } };
 	const out = createOut({ ...parts, io, times, format: queried === null ? format : 'json', ...queried });
 	const outTo: CommandContext['outTo'] = (stdout, format) =>
@@ -275,7 +275,7 @@ class Link {
 	readonly #isDryRun: boolean;
 	#opened: Promise<Connection> | null = null;
 	#authority: Promise<string | null> | null = null;
-	/** The default database, until a write creates it. */
+	/** The path of the default database while it is missing; null once a write creates it. */
 	#unmade: string | null = null;
 
 	constructor(parts: LinkParts) {
@@ -367,7 +367,7 @@ class Link {
 		await diagnostics.hint(['--db or MAILCTL_DB selects another one; ', mailctl('login'), ' uses a service']);
 	}
 
-	/** Warns, because a user who forgot a profile or base URL would take an empty answer for the service's. */
+	/** Warns, because a user who forgot `--profile` or `--base-url` would believe that the service has no data. */
 	#tellMissing(path: string): Promise<void> {
 		return this.#parts.diagnostics.warn(`no database at ${path}: it counts as empty`, noDatabaseHint);
 	}

@@ -12,7 +12,7 @@ import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from '
 import { type Format, isMachine } from './globals.js';
 
 export interface Diagnostics {
-	/** `text` is a sentence, or several lines. Escapes line breaks within a line, which come from outside. */
+	/** `text` is a sentence, or a list of lines. Escapes line breaks within a line, because they come from outside. */
 	note(text: string | readonly string[]): Promise<void>;
 	hint(hint: Hint): Promise<void>;
 	warn(text: string, ...hints: readonly Hint[]): Promise<void>;

@@ -168,7 +168,7 @@ function fromCliError(error: CliError): Complaint {
 
 function fromApiError(error: ApiError): Complaint {
 	const found = complaint(error.code, apiCodes[error.code], error.message);
-	// In a local call, a 5xx means the disk or a lock; over HTTP, the remote server failed.
+	// Over HTTP, a 5xx is a failure of the server. In a local call, its code tells a full disk from a locked database.
 	const remote = error.http !== null && error.http.status >= 500;
 	return {
 		...found,
@@ -227,8 +227,8 @@ export function unwritableHint(elsewhere: string): Hint {
 const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;
 
 /**
- * True if the binary of better-sqlite3 is missing or built for another Node. The bundle contains every other module.
- * bindings 1.5 loads the binary, and lists in `tries` where it looked.
+ * True if the binary of better-sqlite3 is missing or built for another Node. It is the only module outside the bundle.
+ * The package `bindings` 1.5 loads it, and lists in `tries` where it looked.
  */
 function isAddonMissing(error: Error, code: string): boolean {
 	return ['ERR_DLOPEN_FAILED', 'MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(code) || 'tries' in error;
@@ -239,7 +239,7 @@ function sayOfPath(error: Error): string | null {
 	return `${String(error.path)}: ${systemReason(error)}`;
 }
 
-/** Errors of the system about a given name or the permissions of its folder. Commands report missing files themselves. */
+/** System errors that a path of the user causes. ENOENT is absent, because commands report missing files themselves. */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EFBIG', 'EMFILE', 'ENFILE']);

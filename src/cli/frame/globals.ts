@@ -124,7 +124,7 @@ export const globalFlags: ReadonlySet<string> = names(Object.entries(globalOptio
 
 const valued = names(Object.entries(globalOptions).filter(([, spec]) => takesValue(spec)));
 
-/** Returns the operands of the command line in order. Knows only global options. */
+/** Returns the operands in order. Knows only global options, so values of a command's options count as operands. */
 export function operands(argv: readonly string[]): { word: string; at: number }[] {
 	const found: { word: string; at: number }[] = [];
 	const end = argv.indexOf('--');
@@ -138,7 +138,7 @@ export function operands(argv: readonly string[]): { word: string; at: number }[
 	return found;
 }
 
-/** Returns how to report an error of parsing itself. An unknown format counts as none. */
+/** Finds the options that decide how to report a parse error. An unknown format counts as none. */
 export function peek(
 	argv: readonly string[],
 	env: Readonly<Record<string, string | undefined>>,
@@ -160,7 +160,7 @@ export function peek(
 /** This variable marks the child process of a command with `--deadline`. */
 export const timedBy = 'MAILCTL_TIMED';
 
-/** Milliseconds to clean up after a stop signal; one second more than a worker gives deliveries in flight. */
+/** Milliseconds to clean up after a stop signal, one second more than a worker waits for its deliveries in flight. */
 export const graceMs = 10_000;
 
 export function isOn(value: string | undefined): boolean {

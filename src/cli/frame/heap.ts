@@ -1,10 +1,10 @@
 /**
- * How far the heap may grow between full collections, in percent of the live heap. V8 lets it grow to four times its
- * size by default. If every mail differs, most of the growth would be entries that caches have dropped.
+ * How far the heap may grow between full collections, in percent of the live heap. V8 would let it grow to four times
+ * that size. If every mail differs, such a heap would consist mostly of entries that caches have dropped.
  */
 const oldGrowingPercent = 50;
 
-/** Bytes. V8 grows the young generation to 32 MiB within minutes by default. With 8 MiB, more objects become old. */
+/** Bytes. V8 would let the young generation grow to 32 MiB within minutes. 8 MiB would promote more objects. */
 const youngBytes = 16 * 1024 * 1024;
 
 export async function limitOldGeneration(): Promise<void> {

@@ -265,7 +265,7 @@ export type Parsed =
 			globals: RawGlobals;
 	  };
 
-/** Throws `UsageError`. The options of a command may stand before its verb, if they are flags. */
+/** Throws `UsageError`. Global options may stand before the verb, and a command's own without a separate value. */
 export function parse(noun: Command | CommandGroup, argv: readonly string[]): Parsed {
 	const { node, path, rest } = follow(noun, argv);
 	const self = isCommand(node) ? node : node.self;
@@ -294,7 +294,7 @@ export function parse(noun: Command | CommandGroup, argv: readonly string[]): Pa
 	return { kind: 'run', command: self, path, words, options: options(), globals: globals() };
 }
 
-/** Finds the command that the first operands name. `rest`: all words but those. */
+/** Finds the command that the first operands name. `rest`: the command line without these operands. */
 function follow(noun: Command | CommandGroup, argv: readonly string[]) {
 	const path = [noun.name];
 	const [first, ...others] = operands(argv);

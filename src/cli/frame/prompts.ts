@@ -41,8 +41,8 @@ const markCells = 2;
 const promptCells = 16;
 
 /**
- * Each method but `confirm` requires `canAsk`. Throws `Declined` (130) for no, Ctrl-C, Ctrl-D and a closed terminal, and
- * the signal's reason.
+ * Each method but `confirm` requires `canAsk`. Throws `Declined` (130) when the user answers no, presses Ctrl-C or
+ * Ctrl-D, or closes the terminal. Throws the reason of an aborted signal.
  */
 export class Prompts {
 	readonly canAsk: boolean;
@@ -73,7 +73,7 @@ export class Prompts {
 		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });
 	};
 
-	/** Asks a question that no general flag answers, after a sentence. Throws `Declined` on no. */
+	/** Writes the statement and asks the question, even with `--yes`. Throws `Declined` if the answer is no. */
 	readonly agree = async (statement: string, question: string): Promise<void> => {
 		const asked = await this.#tell(statement, question);
 		const isAgreed = await this.#answer(asked, ({ confirm }, message, streams) =>
@@ -113,7 +113,7 @@ export class Prompts {
 			return search({ message, source: found }, streams);
 		});
 
-	/** Writes a statement that leaves no room for the question in its line. */
+	/** Returns both as one line if they fit. Otherwise writes the statement, and returns the question. */
 	async #tell(what: string, question: string): Promise<string> {
 		const statement = clean(what);
 		const { stderr } = this.#io;
@@ -160,7 +160,7 @@ export class Prompts {
 			closed.abort(reason);
 			return new Promise<never>(() => {});
 		};
-		// readline pauses the input for Ctrl-D. It does so after an answer, too, but then the prompt has ended by `setImmediate`.
+		// readline pauses the input for Ctrl-D and after an answer. After an answer, the prompt ends before `setImmediate`.
 		const close = () => setImmediate(() => closed.abort(new Declined()));
 		input.once('pause', close).once('error', close);
 		const signals = [this.#options.signal, closed.signal];
@@ -174,7 +174,7 @@ export class Prompts {
 			throw isEnd ? new Declined() : error;
 		} finally {
 			input.off('pause', close);
-			// Restoring the modes of a closed terminal fails after the last answer, when nobody handles the error.
+			// On a closed terminal, restoring its modes emits an error after the last answer. Keep the handler until then.
 			setImmediate(() => input.off('error', close));
 		}
 	}
@@ -202,8 +202,8 @@ interface Streams {
 }
 
 /**
- * Removes the prompt's signal listeners. With one for SIGHUP, Node would abort on a closed terminal. The listeners for
- * SIGINT and SIGTERM would send the signal again, and end the process before the prompt restores the terminal.
+ * Removes the prompt's signal listeners. Its listener for SIGHUP would make Node abort on a closed terminal. The
+ * ones for SIGINT and SIGTERM would send the signal again, and end the process before the prompt restores the terminal.
  */
 function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
 	const names = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;

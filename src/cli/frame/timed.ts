@@ -26,7 +26,7 @@ export function runTimed(argv: readonly string[]): Promise<number> {
 		timer = setTimeout(kill, graceMs + lastMs);
 	});
 	const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-	// A terminal sends Ctrl-C to both processes.
+	// A terminal sends Ctrl-C to the child too, so do not send it twice.
 	for (const signal of signals)
 		process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal));
 	return new Promise((resolve, reject) => {

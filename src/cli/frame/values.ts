@@ -7,7 +7,7 @@ const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h
 /** The longest timer in milliseconds: 24 days. Node fires a longer one at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** `500ms 30s 5m 2h 7d` in milliseconds. Requires a unit, because users would have to guess that of a bare number. */
+/** Parses `500ms`, `30s`, `5m`, `2h` or `7d` to milliseconds. Refuses a bare number, whose unit is ambiguous. */
 export function parseDuration(text: string, flag: string): number {
 	const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
 	const factor = unitsMs[unit ?? ''];

@@ -1,4 +1,4 @@
-/** Words of a command line: quoted for a shell, or corrected by the ones that are known. */
+/** Quotes words for a shell, and suggests known words for an unknown one. */
 import { suggest } from '../../api/suggest.js';
 
 export function shellWord(text: string): string {
@@ -10,7 +10,7 @@ export function shellWord(text: string): string {
 	return `$'${escaped.replace(/\p{Cc}/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }
 
-/** `did you mean a or 'b c'?`, or undefined. Quotes a name of several words, which could pass for a command. */
+/** `did you mean a or 'b c'?`, or undefined. Quotes a name with spaces, which could look like a command. */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
 	const near = [...new Set(suggest(word, candidates))];
 	const names = near.map((name) => (/\s/.test(name) ? shellWord(name) : name));

@@ -1,8 +1,8 @@
 /** Makes text from outside harmless for a terminal, a log and a cell: no character moves, hides or reorders text. */
 
 /**
- * C0, DEL and C1; soft hyphen, bidi and zero-width controls, line separators, BOM, invisible operators, annotation
- * marks, tag characters, lone surrogates. Escapes the zero-width joiner too unless it joins an emoji. A function,
+ * Matches C0, DEL and C1; soft hyphen, bidi and zero-width controls, line separators, BOM, invisible operators,
+ * annotation marks, tag characters, lone surrogates, and a zero-width joiner that does not join emojis. A function,
  * because V8 takes 0.3 ms to build a set of \p{…}, and few texts need it.
  */
 const hostile = () =>
@@ -17,7 +17,7 @@ export function clean(text: string): string {
 	return text.replace(hostile(), spell);
 }
 
-/** Escapes such characters of a JSON text by JSON's own escapes. They occur only in its strings. */
+/** Replaces hostile characters of a JSON text, which occur only in its strings, by JSON's own escapes. */
 export function cleanJson(json: string): string {
 	return json.replace(hostile(), (char) =>
 		Array.from({ length: char.length }, (_, at) => unit(char.charCodeAt(at))).join(''),

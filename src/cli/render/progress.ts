@@ -73,12 +73,12 @@ function span(seconds: number): string {
 
 export interface StatusLine extends OutStream {
 	readonly canRewrite: boolean;
-	/** Replaces the line, cut to the width; null removes it. Only if `canRewrite`. */
+	/** Replaces the status line, cut to the width; null removes it. Requires `canRewrite`. */
 	stand(line: string | null): void;
 	wait(line: string | null): void;
 	saidAt(): number;
 	close(): void;
-	/** Wraps the terminal's other stream. Output to it removes a waiting line. */
+	/** Wraps stdout on the same terminal. Output to it removes the line of `wait`. */
 	beside(stream: OutStream): OutStream;
 }
 

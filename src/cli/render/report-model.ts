@@ -22,7 +22,7 @@ export interface CampaignHead {
 	date_released: string | null;
 	/** Counts each recipient once. `total` is the sum of the others. */
 	recipients: Readonly<Record<'total' | Outcome, number>>;
-	/** Counts those of `bounced` that the mail server had accepted, so that figures of events also count them as sent. */
+	/** Included in `bounced`: messages that the mail server had accepted. Event figures count them as sent, too. */
 	bouncedLater: number;
 	sentOn: string;
 }

@@ -36,7 +36,7 @@ function properties(values: Readonly<Record<string, string>>): string {
 
 const size = { width: 760, height: 260 };
 
-/** The width of a second drawing of each picture for phones, where words must stay readable. */
+/** Each picture is drawn a second time with this width, for phones, so that its words stay readable there. */
 export const narrow = 340;
 
 export function chartOf(saved: SavedReport, width = size.width) {

@@ -36,7 +36,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 	const { report, chart, events, human, zone, details, parted } = page;
 	const { total, data } = report;
 	const { width } = options;
-	// Days of a report include bots, so next to figures of people use days of people.
+	// The days of `data` include bots. If the totals count only people, use days that count only people.
 	const days: readonly ChartDay[] =
 		parted?.details.days ??
 		data.map(({ date, sent, opened }) => ({
@@ -65,7 +65,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		lines.push(...hourLines(parted.details, options));
 	}
 	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
-	// A service that reports no zone is not mailctl's, and may or may not count bots.
+	// A service that reports no zone is not mailctl's, and whether it counts bots is unknown.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
 	if (chart !== 'none' && hasDays(events)) lines.push('', ...pictureOf(chart, days, options));
@@ -144,7 +144,7 @@ function pictureOf(chart: 'bars' | 'spark', days: readonly ChartDay[], options: 
 	const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
 	if (filled.length === 0) return [noEvents];
 	if (chart === 'spark') return sparkChart(days, options);
-	// The heading gives the range of days, so draw a single bar without empty ones.
+	// If only one day has mail, draw only its bar. The heading shows the range of days.
 	return barChart(filled.length === 1 ? filled : days, options);
 }
 

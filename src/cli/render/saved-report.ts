@@ -50,7 +50,7 @@ export function csvOf(saved: SavedReport, isExcel: boolean): string {
 	return `${isExcel ? '\ufeff' : ''}${lines.join('')}`;
 }
 
-/** `{"total", "data", "details", "links", "replies", "campaign"}`. Unknown parts are null, and the last two absent. */
+/** `{"total", "data", "details", "links", "replies", "campaign"}`. The last two may be absent, the two before null. */
 export function jsonOf({ report, detailed, head }: SavedReport): string {
 	const { details = null, links = null, replies = [] } = detailed ?? {};
 	const more = {

@@ -49,8 +49,8 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Drops empty optional columns, then the widest optional ones, until texts and names can be shortened to fit. Then it
- * shortens ids, names, and last addresses. Null if the table still does not fit.
+ * Drops empty optional columns, then the widest optional ones, until shortened texts and names fit. If no optional
+ * column is left, shortens ids, then names further, and addresses last. Returns null if the table still does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	const isEmpty = ({ column, cells }: Measured<T>) =>
@@ -72,7 +72,7 @@ function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly
 
 type Kept = NonNullable<Column<never>['isKept']>;
 
-/** Shrinks the widest columns first, none below its minimum; null if the table still does not fit. */
+/** Shrinks the widest columns first, none below its minimum. Returns null if the table still does not fit. */
 function squeeze<T>(
 	shown: readonly Measured<T>[],
 	room: number,
@@ -100,7 +100,7 @@ function leastOf<T>(
 	return Math.min(width, isKept !== undefined && shortened.includes(isKept) ? leastKept : leastCells);
 }
 
-/** Measures this many rows at once, because the stack limits the arguments of `Math.max(...)`. */
+/** Does not use `Math.max(...)`, because the stack limits the number of its arguments. */
 function widest(cells: readonly string[]): number {
 	return cells.reduce((found, cell) => Math.max(found, widthOf(cell)), 0);
 }
@@ -145,9 +145,9 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 }
 
 /**
- * cli-table3 uses an old width table, counts colors as text, and compares each cell with all others. So it lays out
- * only one line, with placeholders as wide as the columns: private-use characters, each one cell wide. The finished
- * cells of each row then replace them.
+ * cli-table3 has outdated character widths, counts colors as text, and compares each cell with all others. So it lays
+ * out only one line of placeholders, which are as wide as the columns and consist of this private-use character. The
+ * finished cells of each row then replace them.
  */
 const standIn = '\ue000';
 

@@ -37,7 +37,7 @@ function ending(text: string, cells: number): string {
 	if (cells === 0) return '';
 	const near = text.slice(-(cells * 8));
 	if (ascii.test(near)) return near.slice(-cells);
-	// Skip the first grapheme, which may be cut in half. It is never needed: only an emoji has eight units per cell.
+	// Skip the first grapheme, which may be cut in half. The others suffice: hardly any has 8 units per cell.
 	const pieces = [...graphemes(near)].slice(1);
 	let used = 0;
 	let start = near.length;

@@ -31,7 +31,7 @@ export function allChecks(cx: CommandContext, { names, mail, signal }: RunOption
 
 function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 	const refuses = (verb: string, what: string, token: string | null): Check =>
-		// Clients treat 401 and 403 alike (api-decisions 3), but 401 names the reason.
+		// Clients treat 401 and 403 alike (api-decisions 3), but only 401 says that the token is the reason.
 		check('read', `auth.${verb}`, `${what} is refused`, async (probe) =>
 			probe.refusal(await probe.call({ method: 'GET', path: listsPath, token }), what, 401),
 		);

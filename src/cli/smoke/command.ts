@@ -107,8 +107,8 @@ async function publish(
 }
 
 /**
- * After an early end: 11 with leftovers, else its reason (130, 143, 12). Otherwise no answer (6), a refused token (4),
- * then failed checks or leftovers (11). Throws, so that machines read the reason on stderr too.
+ * After a signal or the deadline, gives 11 with leftovers, else 130, 143 or 12. Otherwise gives 6 for no answer, 4 for
+ * a refused token, and 11 for failed checks or leftovers. Throws, so that machines read the reason on stderr too.
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;

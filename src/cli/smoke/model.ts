@@ -19,7 +19,7 @@ export interface Check {
 type CheckId = `${Group}.${string}`;
 
 export function check(need: Check['need'], id: CheckId, title: string, run: Check['run']): Check {
-	return { need, group: id.slice(0, id.indexOf('.')) as Group, id, title, run }; // the type of ids
+	return { need, group: id.slice(0, id.indexOf('.')) as Group, id, title, run }; // CheckId begins with a Group
 }
 
 export interface CheckResult extends Pick<Check, 'id' | 'title'> {

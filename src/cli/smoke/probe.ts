@@ -118,7 +118,7 @@ export class Skipped extends Error {}
 export type Json = Readonly<Record<string, unknown>>;
 export type Shapes = RecordShape<Readonly<Record<string, Shape<unknown>>>>;
 
-/** A `fault` violates the service document; to `deviate` is allowed by it. */
+/** A `fault` violates the service document. With `deviate`, the answer is unusual, but the document allows it. */
 type Grade = 'fault' | 'deviate';
 
 interface ReadPage {

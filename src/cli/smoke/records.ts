@@ -71,7 +71,7 @@ export function nameRun(clock: Clock, random: string): RunNames {
 
 export interface Thing extends Omit<Leftover, 'why'> {
 	id: number;
-	/** Only the answer to a creation names this id, so it may belong to another record. */
+	/** Not found by its name. Only the answer to a POST has this id, so it may be the id of a record of somebody else. */
 	isUnnamed?: true;
 }
 
@@ -98,8 +98,8 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 }
 
 /**
- * Reads the name of a record again, deletes the record if the name is still one of the run, and checks that it is gone.
- * Returns why it remains; null if it is gone, or is another record.
+ * Reads the record again, deletes it if it still has a name of the run, and checks that it is gone. Returns why it
+ * remains; null if it is gone, or if an `isUnnamed` one is not a record of the run.
  */
 export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<string | null> {
 	const { kind, id, isUnnamed } = thing;

@@ -97,7 +97,7 @@ const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\n': 
 
 function xml(value: string): string {
 	const text = cleanLines(value).replaceAll(unwritable, '\ufffd');
-	return text.replaceAll(/[&<>"\n\t]/g, (found) => entities[found as keyof typeof entities]); // the class above
+	return text.replaceAll(/[&<>"\n\t]/g, (found) => entities[found as keyof typeof entities]); // matches only the keys
 }
 
 function seconds(ms: number): string {

@@ -292,7 +292,7 @@ async function judgeDeactivation(probe: Probe, path: string): Promise<void> {
 	probe.values('fault', list, counts, 'its list');
 }
 
-/** The subscriber at `path` is inactive. Adds a second one, which is active. */
+/** Adds an active subscriber. A filter for the inactive one at `path` must find only that one. */
 async function judgeOwnFilters(probe: Probe, path: string, second: string): Promise<void> {
 	const list = collectionOf(path);
 	const { email } = await probe.object(path);

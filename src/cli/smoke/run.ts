@@ -38,7 +38,7 @@ export class Run {
 	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
-	/** Paths of POST requests, which may have created records even without an answer: the bodies by id in the answer. */
+	/** POST requests, which may have created records even without an answer: by path, their bodies by the answered id. */
 	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;
 
@@ -80,7 +80,7 @@ export class Run {
 	async cleanUp(): Promise<Finished> {
 		const first = allChecks(this.#cx, this.#options).filter(({ id }) => preconditions.has(id));
 		await this.#check(first.map((check) => ({ ...check, isAsked: false })));
-		// With `isAsked` false, `#checks` gets only the preconditions that failed.
+		// Preconditions that pass are not in `#checks`, because nobody selected them.
 		if (this.#checks.length > 0) return this.#finish();
 		const call = await this.#caller();
 		for (const thing of await this.#find(call, kinds, null))
@@ -160,7 +160,7 @@ export class Run {
 	}
 
 	/**
-	 * Finds records of a run, or of any if null, by name, and records that the answer to a creation named. Reports a
+	 * Finds records of a run, or of any if null: by their names, and by the ids in answers to POST requests. Reports a
 	 * collection that cannot be searched as a possible leftover.
 	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
