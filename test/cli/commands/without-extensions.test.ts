@@ -88,6 +88,24 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
+	it('ends with 7 if the service ignores it', async () => {
+		const connect = stripped({
+			change: (api) => ({
+				...api,
+				subscribers: (list) => ({
+					...api.subscribers(list),
+					patch: async (id, { meta: _, ...rest }, call) => api.subscribers(list).patch(id, rest, call),
+				}),
+			}),
+		});
+		const said = (key: string) => ({
+			code: 7,
+			stderr: expect.stringMatching(`did not change the meta .*: ${key}\n`),
+		});
+		expect(await project.run([...update, '--meta', 'plan=pro'], { connect })).toMatchObject(said('plan'));
+		expect(await project.run([...update, '--unset-meta', 'city'], { connect })).toMatchObject(said('city'));
+	});
+
 	it('is equal if only the order of its keys differs', async () => {
 		const connect = stripped({
 			change: (api) => ({

@@ -285,15 +285,25 @@ async function patchMerged(cx: CommandContext, within: InList, current: Subscrib
 	const call = { signal: cx.signal };
 	const meta = metaAfter(current, wanted);
 	if (meta === null) return subscribers.patch(current.id, patch, call);
-	if (replaceMeta !== null) return subscribers.patch(current.id, { ...patch, meta }, call);
 	const { ext } = await (await cx.api()).capabilities();
-	if (ext.subscribers !== undefined)
+	if (ext.subscribers !== undefined && replaceMeta === null)
 		return ext.subscribers.merge(list.id, current.id, { patch, set, unset }, call);
 	const changed = await subscribers.patch(current.id, { ...patch, meta }, call);
+	if (ext.subscribers !== undefined) return changed;
 	const after = await subscribers.get(current.id, call);
-	if (isDeepStrictEqual(after.meta, changed.meta)) return after;
-	const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
-	throw new CliError('conflict', exits.refused, text, { retryable: true });
+	if (!isDeepStrictEqual(after.meta, changed.meta)) {
+		const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
+		throw new CliError('conflict', exits.refused, text, { retryable: true });
+	}
+	// A service may store a value in another form, so only an unchanged value shows that it ignored the change.
+	const textOf = (of: Readonly<Record<string, unknown>>, key: string) => String(of[key] ?? '');
+	const ignored = [...Object.keys(set), ...unset].filter(
+		(key) =>
+			textOf(after.meta, key) !== textOf(meta, key) && textOf(after.meta, key) === textOf(current.meta, key),
+	);
+	if (ignored.length === 0) return after;
+	const text = `the service answered 200, but did not change the meta of ${current.email}: ${ignored.join(', ')}`;
+	throw new CliError('bad_answer', exits.server, text);
 }
 
 function metaAfter(current: Subscriber, { set, unset, replaceMeta }: Wanted): Meta | null {
