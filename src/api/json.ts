@@ -213,12 +213,15 @@ type JsonBody = { kind: 'valid'; value: unknown } | { kind: 'empty' } | { kind: 
 
 export const tooDeep = 'is nested too deep';
 
+/** An integer above 2^53 becomes the text of its digits, because a number would round it. */
 export function readJson(body: Uint8Array): JsonBody {
 	if (body.length === 0) return { kind: 'empty' };
 	const text = decodeUtf8(body)?.replace(/^\ufeff/, '') ?? null;
 	if (text === null) return { kind: 'invalid', fault: 'is not UTF-8' };
-	const parsed = parseJsonBody(text);
-	if (parsed.kind === 'valid') return parsed;
+	const hasLong = /\d{16}/.test(text);
+	const parsed = parseJsonBody(text, hasLong ? { numbers: 'exact' } : {});
+	if (parsed.kind === 'valid')
+		return hasLong ? { ...parsed, value: withoutExactNumbers(parsed.value) } : parsed;
 	return { kind: 'invalid', fault: parsed.code === 'too_deep' ? tooDeep : 'is not JSON' };
 }
 

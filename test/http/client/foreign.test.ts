@@ -178,6 +178,15 @@ describe('answers', () => {
 		expect(await client.api.lists.get(1)).toEqual({ id: 1, name: 'n' });
 	});
 
+	it('keep the digits of integers above 2^53 as text', async () => {
+		service.answer({ kind: 'text', text: '{"id":1,"name":"n","ids":[12345678901234567890,7,1.5]}' });
+		expect(await client.api.lists.get(1)).toEqual({
+			id: 1,
+			name: 'n',
+			ids: ['12345678901234567890', 7, 1.5],
+		});
+	});
+
 	it.each([
 		[null, {}],
 		['{"city": "Oslo"}', { city: 'Oslo' }],
