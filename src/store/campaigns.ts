@@ -20,13 +20,13 @@ export interface OpenCampaign {
 	is_numbered?: boolean;
 	spec: CampaignSpec | RequestsSpec;
 	strict_vars: boolean;
-	/** The default is `smtp`. With `api` a service has the senders, lists and fields, so do not look them up here. */
+	/** The default is `smtp`. With `api`, the sending service checks senders, lists and fields; the store does not. */
 	courier?: Courier;
 	audience?: CheckedAudience;
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** The client, if it sees only its own campaigns. Another client's key is a `conflict`; `unless` ignores others. */
+	/** Set for a client that sees only its own campaigns: `unless` ignores others, and their `key` is a `conflict`. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;
@@ -54,7 +54,7 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/** `first` deletes the staged rows, because a list that has changed is read again from its start. */
+/** Subscribers of a list of another service. `first` deletes staged rows, because a changed list is read again. */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;

@@ -75,11 +75,11 @@ export interface StoredDkimKey {
 	created_at: Micros;
 }
 
-/** `retires_at`: a retiring key signs webhook calls beside the newest until then. */
 export interface StoredKey {
 	id: number;
 	secret: string;
 	created_at: Micros;
+	/** Until then, the retiring key and the newest key both sign webhook calls. Null: the key is not retiring. */
 	retires_at: Micros | null;
 }
 
@@ -88,7 +88,7 @@ export interface WrappingKey {
 	bytes: Uint8Array;
 }
 
-/** Stores `fresh` if no key exists, or if the newest one is older than `rotateAfter`. */
+/** `ensureKey` stores `fresh` if no key exists, or if the newest key is older than `rotateAfter`. */
 export interface KeyWanted {
 	purpose: 'tracking';
 	fresh: { id: number; secret: string };

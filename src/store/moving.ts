@@ -7,7 +7,7 @@ import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
 
-/** The mark is stored as a migration with this version. A mailctl without moves takes it for a newer schema. */
+/** The mark is stored as a migration with this version, so a mailctl that cannot move databases sees a newer schema. */
 export const markVersion = 2_000_000_000;
 
 export interface Mark {
@@ -33,7 +33,7 @@ export function whyMarked({ role, isOver, other, at }: Mark): string {
 	return `is being moved to ${other} since ${time}: repeat "engine migrate" to continue it, or add --undo to stop it`;
 }
 
-/** A move has marked the database. `wanted`: the caller needs the data, or the place for another database. */
+/** A move has marked the database. `wanted`: the caller needs its data, or wants to replace it (`place`). */
 export class DatabaseMarked extends StoreError {
 	override readonly name = 'DatabaseMarked';
 	readonly database: string;

@@ -1,7 +1,7 @@
 /**
- * The operations of the store: a row has the types of the command and the answer, and what the drivers must know. Loops
- * build the drivers from this table. Commands and answers are plain data that threads can copy. Each operation is
- * atomic and applies the rules of `engine/rules`; a write resolves after its commit is durable.
+ * The operations of the store. Each row states the types of a command and its answer, and traits for the drivers, which
+ * loops build from this table. Commands and answers are plain data that threads can copy. Each operation is atomic and
+ * applies the rules of `engine/rules`; a write resolves after its commit is durable.
  */
 import { emailKey } from '../api/address.js';
 import type { AttachedFile, StoredBytes } from '../api/attachments.js';
@@ -78,13 +78,13 @@ export interface Hold {
 
 interface Traits {
 	/**
-	 * The operation may run twice, and the second answer is as good. The second time, other operations would answer "not
-	 * found" or "duplicate", or count again.
+	 * A second run does no harm and gives an equally good answer. A second run of other operations would answer "not
+	 * found" or "duplicate", or count twice.
 	 */
 	repeatable?: true;
 	/** Messages may become due, so PostgreSQL notifies the other processes. */
 	wakes?: true;
-	/** The operation records what happened outside the database, so a signal does not undo it. */
+	/** The operation records something that has happened outside the database, so an abort does not roll it back. */
 	records?: true;
 	/** A dry run rolls the operation back, and repeats it before each later operation. */
 	prepares?: true;
@@ -197,7 +197,7 @@ const reads = {
 	>(),
 	getOldMessage: op<{ id: Uuid }, OldMessage | null>(),
 	getSubmission: op<{ id: Uuid }, StoredSubmission | null>(),
-	/** Slow, because no index leads to addresses of copies and refused rows. */
+	/** Slow, because no index covers the addresses of copies and refused rows. */
 	getPerson: op<{ email_key: string }, Person>(),
 	/** Newest first; `before`: the `next` of the previous slice. */
 	slicePersonMessages: op<
@@ -303,13 +303,13 @@ const writes = {
 	deleteSubscriber: op<{ list_id: number; id: number; now: Micros }, boolean>({ holds: () => changesPeople }),
 	/**
 	 * Deletes a person's data in all lists and messages, and cancels waiting messages. Keeps a keyed hash of the address,
-	 * which creating, moving and importing subscribers check.
+	 * against which new, moved and imported subscribers are checked.
 	 */
 	erasePerson: op<{ email_key: string; fresh: { id: number; secret: string }; now: Micros }, Erasure>({
 		overwrites: true,
 	}),
 	liftErasure: op<{ email_key: string }, boolean>(),
-	/** Suppressions without an end make their subscribers inactive. Rejects erased addresses and missing lists. */
+	/** Suppressions that never expire make their subscribers inactive. Rejects erased addresses and missing lists. */
 	putSuppressions: op<
 		{ rows: readonly suppressions.NewSuppression[]; now: Micros },
 		suppressions.SuppressionAck
@@ -332,7 +332,7 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteWebhook: op<{ id: number }, boolean>(),
-	/** Expired leases are due again. Each webhook gets its share. */
+	/** Expired leases are due again. Leases at most `shares` or `each` deliveries per webhook. */
 	leaseDeliveries: op<queues.LeaseDeliveries, queues.DeliveryLease>({
 		repeatable: true,
 		records: true,
@@ -382,8 +382,8 @@ const writes = {
 		wakes: true,
 	}),
 	/**
-	 * Rewrites every secret: wrapped with the store's first key, or plain. If other processes run, which may lack the
-	 * key, changes nothing and returns them.
+	 * Rewrites every secret: wrapped with the store's first key, or plain. Other running processes may lack the key: if
+	 * there are any, changes nothing and returns them.
 	 */
 	rewriteSecrets: op<{ as: 'wrapped' | 'plain'; isTrial: boolean; now: Micros }, OtherProcess[]>({
 		repeatable: true,
@@ -395,8 +395,8 @@ const writes = {
 	addDkimKey: op<Omit<upkeep.StoredDkimKey, 'created_at'> & { now: Micros }, boolean>(),
 	removeDkimKey: op<{ domain: string; selector: string }, boolean>({ overwrites: true }),
 	/**
-	 * For a restored copy, which no other process uses yet: leased messages become `uncertain`, and the queue is paused.
-	 * `waiting` counts messages that a resumed queue would send, and `erased` people erased since the backup.
+	 * Prepares a restored copy that no other process uses yet: leased messages become `uncertain`, and the queue pauses.
+	 * `waiting` counts messages that a resumed queue would send; `erased` counts people erased since the backup.
 	 */
 	settleRestored: op<
 		{ backup: string; erasures: upkeep.StoredErasures | null; now: Micros },
@@ -422,7 +422,7 @@ const writes = {
 		campaigns.ListAck | null
 	>(),
 	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
-	/** Makes uncertain messages due. With `isAgain` false, makes messages that wait for a retry uncertain again. */
+	/** With `isAgain`, makes uncertain messages due. Otherwise makes messages uncertain that wait after an attempt. */
 	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
 	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
 	putCampaignBatch: op<
@@ -482,8 +482,8 @@ const writes = {
 const queue = {
 	/**
 	 * Leases due messages, transactional first, then fairly by campaign; expired leases return to the queue. Bulk mail to
-	 * a suppressed address becomes `canceled`. A message that a limit holds stays queued and uses no attempt, and others
-	 * are leased before it (`nextTurn`). A lease whose answer is lost simply expires.
+	 * a suppressed address becomes `canceled`. A limit holds messages in the queue without using an attempt, and other
+	 * messages overtake them (`nextTurn`). If the answer is lost, its leases simply expire.
 	 */
 	lease: op<queues.LeaseCommand, queues.Leased[]>({ repeatable: true }),
 	renew: op<{ owner: string; fences: readonly queues.Fence[]; now: Micros; until: Micros }, void>({
@@ -501,8 +501,8 @@ const queue = {
 		},
 	),
 	/**
-	 * Marks messages before an API call that cannot be undone, and unmarks them if the call had no effect. A lease that
-	 * ends during a call makes the message `uncertain`. `gathers`: the write may wait to share a commit.
+	 * Marks messages before an API call that cannot be undone; `isCalling` false removes the mark of a call without
+	 * effect. A lease that ends during a call makes the message `uncertain`. `gathers`: may wait to share a commit.
 	 */
 	setCalling: op<{ fences: readonly queues.Fence[]; isCalling: boolean; gathers?: boolean }, void>({
 		repeatable: true,
@@ -521,11 +521,11 @@ const queue = {
 	 * repeated pause keeps its `since`.
 	 */
 	pause: op<Pick<queues.QueuePause, 'kind' | 'reason' | 'retry_at'> & { now: Micros }, queues.QueuePause>(),
-	/** Returns false if no such pause exists. Messages deferred for a refused sender become due at `retry_at`. */
+	/** Returns false if no such pause exists. Messages deferred for a refusal of the sender are due by `retry_at`. */
 	resume: op<{ kinds: readonly queues.QueuePause['kind'][]; retry_at?: Micros }, boolean>({ wakes: true }),
 };
 
-/** Parts of other operations, each in its own transaction (`slices.ts`). */
+/** Parts of other operations. Each part has its own transaction (`slices.ts`). */
 const steps = {
 	stageSlice: op<Seen & { campaign: Uuid; list_id: number; now: Micros; limit: number }, StagedSlice | null>({
 		holds: () => changesPeople,
@@ -548,7 +548,7 @@ const steps = {
 		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
 	>({ repeatable: true }),
 	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
-	/** One step of `lease`. `isCut`: the step set aside messages that wait for a limit, and others may be due. */
+	/** One step of `lease`. `isCut`: the step set aside as many messages for limits as it may, and more may be due. */
 	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,

@@ -15,14 +15,14 @@ export interface LeaseCommand {
 	scope: MessageScope | null;
 	/** The most messages a second, shared by all workers that ask for a rate. */
 	perSecond?: number;
-	/** No other process works on the scope, so leases of other owners end. */
+	/** No other process sends messages of the scope, so leases of other owners end at once. */
 	alone?: true;
 }
 
 export interface QueuePause {
 	/**
-	 * `fault`: login, TLS, connection, or a server that refuses all mail. `refusal` pauses nothing, but counts refusals
-	 * of the sender since the last sent message.
+	 * `fault`: login, TLS or connection failed, or the server refuses all mail. `refusal` does not pause the queue; its
+	 * `faults` count refusals of the sender since the last sent message.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
 	reason: string | null;
@@ -78,7 +78,7 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** `wait` is the least time until the last message at a limit may be sent; 0: no message waits. */
+/** `wait`: the limit delays the last message that it holds for at least this long; 0 if it holds none. */
 export interface LimitWait {
 	setting: string;
 	limit: string;
@@ -91,11 +91,11 @@ export interface Fence {
 	fence: number;
 }
 
-/** In `variables`, the context overrides meta, which overrides stored built-ins. */
 export interface Leased extends Fence {
 	submission: Uuid;
 	to: string;
 	list_id: number | null;
+	/** Values of the context override values of meta, which override stored built-in values. */
 	variables: Record<string, string>;
 	attempts: number;
 	/** Addresses (cc, bcc) that must not get a copy any more. */

@@ -14,7 +14,7 @@ export type Step = <Name extends keyof Core>(
 	command: Parameters<Core[Name]>[0],
 ) => Promise<Awaited<ReturnType<Core[Name]>>>;
 
-/** A dry run rolls back each transaction, so it does all work in one slice: a second would find the same rows. */
+/** A dry run rolls back each slice, so it does all work in one: a second slice would find the same rows. */
 export interface Steps {
 	step: Step;
 	readonly isTrial: boolean;
@@ -99,7 +99,7 @@ async function addInSlices(
 	}
 }
 
-/** Cancels in one step, then deletes staged messages in slices. If interrupted, messages left over show as canceled. */
+/** Cancels in one step, then deletes staged messages in slices. Rows left by an interruption show as canceled. */
 async function cancelInSlices(
 	{ step, isTrial }: Steps,
 	command: Command<'cancelCampaign'>,
@@ -173,7 +173,7 @@ export async function leaseInSlices(
 	}
 }
 
-/** Rests after each slice for as long as it took. A `drop` with `next` null ends its part. */
+/** Rests after each slice for as long as the slice took. A part is done when its `drop` returns `next` null. */
 export async function dropInSlices<Drop>(
 	parts: readonly { drop: Drop; slice: number }[],
 	now: Micros,

@@ -12,7 +12,7 @@ export function foreignScheme(url: string): string | null {
 	return isPostgres(url) ? null : scheme;
 }
 
-/** Recognizes other forms of a server's address: nearly a URL, JDBC, user and password alone, keywords of libpq or ADO. */
+/** True for a server's address in another form: misspelled URL, JDBC, `USER:PASSWORD@HOST`, libpq or ADO keywords. */
 export function isLikeServer(text: string): boolean {
 	return !isPostgres(text) && likeServers.some((form) => form.test(text.trim()));
 }
@@ -25,7 +25,7 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/** True if an unescaped slash or hash in a password ends the host part: messages would show the rest as a path. */
+/** True if an unescaped `/`, `?` or `#` cuts a password off: messages would show its second half as a path. */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }

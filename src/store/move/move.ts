@@ -126,7 +126,7 @@ export async function move(options: MoveOptions): Promise<Moved> {
 	onShut();
 	signal.throwIfAborted();
 	const moved = await copyAll(options);
-	// Mark the source before opening the copy, so that never both are in use.
+	// Mark the source before opening the copy, so that nobody can use both at once.
 	await from.shut({ ...ofSource, isOver: true, at: clock.now() }, clock.now());
 	await to.open(ofCopy);
 	return moved;
@@ -220,8 +220,6 @@ function ordered(all: readonly Table[]): Table[] {
 	return done;
 }
 
-// Reads tables slice by slice in key order, so memory does not grow with them.
-
 type Fold = (row: Row) => Row;
 
 const mostRows = 4_000;
@@ -294,6 +292,7 @@ function plain({ name, columns }: Table, row: Row): (number | string | null)[] {
 	});
 }
 
+/** Reads a table slice by slice in key order, so memory does not grow with the table. */
 async function* slices(
 	side: Movable,
 	{ table, limit, signal, after }: Omit<Walk, 'fold'> & { after: readonly Value[] | null },
@@ -310,7 +309,7 @@ async function* slices(
 		if (end === undefined) return;
 		last = table.key.map((at) => end[at] ?? null);
 		yield rows;
-		// SQLite answers without leaving the event loop's turn, so yield here to let a signal arrive.
+		// SQLite answers within one turn of the event loop, so start a new turn, in which a signal can arrive.
 		await new Promise((resolve) => setImmediate(resolve));
 		if (rows.length < limit) return;
 	}

@@ -45,7 +45,7 @@ interface Means {
 	stop?: AbortSignal | null;
 }
 
-/** True if the last call locked the whole project: the next one begins with that lock, which saves a restart. */
+/** `isAlone`: the last call locked the whole project. The next call begins with that lock, which saves a restart. */
 export interface Habit {
 	isAlone: boolean;
 }
@@ -74,7 +74,7 @@ export class Database {
 	readonly #pools: Pools;
 	readonly #sessions = new WeakMap<PoolClient, OpenSession>();
 	readonly #notifying: Spaced;
-	/** The connections of a process take shards in turn, so that up to sixteen share none. */
+	/** Each new connection of the process takes the next shard, so that up to 16 connections have different shards. */
 	#connections = Math.floor(Math.random() * shards);
 	#wasReached = false;
 
@@ -94,8 +94,8 @@ export class Database {
 	}
 
 	/**
-	 * Locks the whole project if the operation names no holds, or calls `Sql.alone`. Retries a transaction that the
-	 * server rolled back for another one, or that lost its connection. If the answer to COMMIT was lost, `receipt` tells
+	 * Locks the whole project if `holds` is absent or `operate` calls `Sql.alone`. Retries a transaction that lost its
+	 * connection, or that the server rolled back because of another one. If the answer to COMMIT was lost, `receipt` tells
 	 * whether the write is done; null: a second run does no harm. After `StoreError` "unreachable" the write may be done.
 	 */
 	write<R>(
@@ -176,7 +176,7 @@ export class Database {
 			);
 		if (!mayPass) throw translateFailure(error, name);
 		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
-		// A transaction without an answer may still hold the project while it ends.
+		// The transaction without an answer may still be running. Locking the whole project waits until it ends.
 		return isUnsure ? alone : tried;
 	}
 
@@ -188,7 +188,7 @@ export class Database {
 		const config = this.#pools.configOf(client);
 		const silenceMs = this.#options.lockTimeoutMs / 4;
 		const stopWatching = watchSilence({ client, pipeline }, { config, silenceMs }, () => {
-			// The idle connections have been silent for longer.
+			// Cut off the idle connections too, which have been silent for longer.
 			for (const one of [client, ...this.#pools.idle]) cutOff(one);
 		});
 		const release = (isBroken: boolean) => {
@@ -209,7 +209,7 @@ export class Database {
 			stop?.throwIfAborted();
 			isEnding = holds !== null && !this.#options.isTrial;
 			if (holds === null) {
-				// The next transaction of the connection sends its BEGIN after this, often in the same packet.
+				// Do not wait for the answer: the connection's next BEGIN follows this ROLLBACK, often in the same packet.
 				void isFailing(pipeline.ask('ROLLBACK'));
 				release(false);
 				return answer;

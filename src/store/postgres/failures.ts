@@ -6,8 +6,8 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * True if a retry may succeed: after serialization_failure or deadlock_detected, or if a write found its own earlier
- * answer.
+ * True if a retry may succeed: after serialization_failure or deadlock_detected, or if an earlier try of the same write
+ * has already stored its answer.
  */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);

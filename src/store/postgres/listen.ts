@@ -12,7 +12,7 @@ export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-/** Calls `act` at once, then at most every 50 ms for all later calls together. Ignores failures. */
+/** Calls `act` at once, then at most once in 50 ms, however many calls come. Ignores failures. */
 export class Spaced {
 	readonly #act: () => Promise<void> | void;
 	#timer: NodeJS.Timeout | null = null;

@@ -65,7 +65,7 @@ export async function readVersion(
 	throw newerSchema(name, version, schemaVersion);
 }
 
-/** to_regclass() reads the cache of a session that waited for a lock, and so misses new tables. */
+/** After a wait for a lock, to_regclass() reads the session's old cache and misses new tables. */
 function isTable(name: string): string {
 	return `EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '${name}')`;
 }

@@ -168,7 +168,7 @@ async function look(sql: Sql, { name, tables }: Movable): Promise<Found | null> 
 	};
 }
 
-/** Commands have no heartbeat, so check the leases of their messages. */
+/** The leases of a killed process may outlive its heartbeat, so check both. */
 async function assertUnused(sql: Sql, name: string): Promise<void> {
 	const now = await sql.number(serverClock);
 	const refuse = (why: string) =>
@@ -187,7 +187,7 @@ async function assertUnused(sql: Sql, name: string): Promise<void> {
 		);
 }
 
-/** The server refuses all other writes from COMMIT on. */
+/** After COMMIT, the server refuses all writes except those of the move. */
 async function shutTables({ sql, client }: Session, mark: Mark): Promise<void> {
 	const isShut = await sql.number(`SELECT to_regproc('mailctl_moved') IS NOT NULL`);
 	await client.query(`CREATE OR REPLACE FUNCTION mailctl_moved() RETURNS trigger LANGUAGE plpgsql

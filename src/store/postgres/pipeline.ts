@@ -27,7 +27,7 @@ interface Question {
 	fail(error: unknown): void;
 }
 
-/** Sends a statement with larger values at once. */
+/** Values of this size or more start the round trip at once, instead of at the end of the turn. */
 const largeOctets = 32 * 1024;
 
 export function createPipeline(client: ClientBase): Pipeline {
@@ -41,7 +41,7 @@ export function createPipeline(client: ClientBase): Pipeline {
 	const begin = (): RoundTrip => {
 		const trip = new RoundTrip(onEnd);
 		trips += 1;
-		// Answers arrive together, and operations ask their next questions before the next tick.
+		// Answers arrive together, and operations then ask their next questions within the tick.
 		nextTick(() => {
 			open = null;
 			trip.end();

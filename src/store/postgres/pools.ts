@@ -113,8 +113,8 @@ interface SilenceOptions {
 }
 
 /**
- * Calls `onGone` if the server vanished silently: its machine lost power, or a proxy dropped the connection. A long
- * statement is silent too, so this asks over another connection whether the statement still runs.
+ * Calls `onGone` if the server vanished silently: its machine lost power, or a proxy dropped the connection. The server
+ * is also silent during a long statement, so this asks over another connection whether the statement still runs.
  */
 export function watchSilence(
 	{ client, pipeline }: { client: PoolClient; pipeline: Pipeline },

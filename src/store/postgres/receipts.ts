@@ -67,7 +67,7 @@ function unseal(key: Buffer, bytes: Uint8Array): unknown {
 
 export async function dropReceipts(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
 	return await sql.run(
-		// outcomes_by_time
+		// Uses the index outcomes_by_time.
 		'DELETE FROM outcomes WHERE op IN (SELECT op FROM outcomes WHERE at <= ? ORDER BY at, op LIMIT ?)',
 		[now - microsPerDay, limit],
 	);

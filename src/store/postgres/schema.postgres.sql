@@ -1,8 +1,8 @@
 -- The schema of version 1. A later version adds a migration (`migrations.ts`) and leaves this file as it is.
 --
 -- `../sqlite/schema.sqlite.sql` explains the tables, which both databases share. Times, flags and counts are BIGINT,
--- and texts compare by their bytes. An index ends with the id where SQLite appends it. Ids of subscribers come from
--- a sequence, which no writer locks.
+-- and texts compare by their bytes. SQLite appends the id to each index; here an index names it. Ids of subscribers
+-- come from a sequence, which no writer locks.
 
 CREATE TABLE migrations (
 	version BIGINT PRIMARY KEY,

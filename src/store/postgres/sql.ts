@@ -142,7 +142,7 @@ export function createSql(
 	};
 }
 
-/** Binds a column whose rows are all equal as a single value, because each array costs time. */
+/** Binds a column that has the same value in all rows as a single value, because each array costs time. */
 function insertion(
 	{ table, columns, conflict }: Insertion,
 	rows: readonly (readonly SqlValue[])[],

@@ -35,7 +35,7 @@ export interface PostgresOptions {
 	lockTimeoutMs?: number;
 	isTrial?: boolean;
 	keys?: readonly WrappingKey[];
-	/** Aborting this signal undoes the current change. Later writes, such as those of a job's end, still run. */
+	/** Aborting this signal rolls back the current write. Later writes, such as the cleanup of a job, still run. */
 	stop?: AbortSignal | undefined;
 	onWait?: (() => () => void) | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Measures the clock and sends heartbeats; the leading process also deletes expired data. Each heartbeat renews the
- * leader's term; once it has ended, another process leads. A session lock could not hold the lead through a pooler.
+ * Measures the clock and sends heartbeats; the leading process also deletes expired data. Each heartbeat extends the
+ * leader's term, and when the term has ended, another process leads. A session lock would not last through a pooler.
  */
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import {
@@ -50,7 +50,7 @@ export class Upkeep {
 		await this.#ticking;
 	}
 
-	/** Ends the heartbeat and term, so that other processes need not wait for them to expire. Never rejects. */
+	/** Ends the heartbeat and the leader's term, so that other processes need not wait for their end. Never rejects. */
 	async end(): Promise<void> {
 		clearInterval(this.#timer);
 		await this.#ticking;

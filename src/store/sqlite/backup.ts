@@ -144,8 +144,8 @@ const logs = ['-wal', '-journal', '-shm'];
 const waitMs = 2_000;
 
 /**
- * Renames the log even of a damaged or missing database, because SQLite would apply it to the new one. Throws
- * "busy_elsewhere" if a process has it open.
+ * Renames the log too, even if the database is damaged or missing, because SQLite would apply the log to the new file.
+ * Throws "busy_elsewhere" if a process has the database open.
  */
 export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
 	const db = state === 'sound' ? lockAlone(file) : null;
@@ -191,7 +191,7 @@ function within(copy: string, name: string, change: (db: Database.Database) => v
 	}
 }
 
-/** Removes hard links that a killed restore left beside a database: writing to one name would change both. */
+/** A killed restore can leave a second hard link to a database. Removes it, because a write to one changes both. */
 export async function removeSecondNames(file: string, prefix: string): Promise<void> {
 	const own = statSync(file, { throwIfNoEntry: false });
 	if (own === undefined || own.nlink < 2) return;

@@ -62,7 +62,7 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 	}
 }
 
-/** Creates the file with mode 0600 whatever the umask, before SQLite does. SQLite copies the mode to -wal and -shm. */
+/** Creates the file before SQLite does, to set mode 0600 whatever the umask. SQLite copies the mode to -wal and -shm. */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = lookAt(path);
@@ -157,7 +157,7 @@ export function isBusy(error: unknown): boolean {
 	return code?.startsWith('SQLITE_BUSY') === true || code?.startsWith('SQLITE_LOCKED') === true;
 }
 
-/** SQLite may have rolled back the whole transaction, savepoints included. */
+/** True if SQLite may have rolled back the whole transaction, savepoints included. */
 export function endsTransaction(error: unknown): boolean {
 	const code = sqliteCode(error);
 	return code !== null && /^SQLITE_(FULL|IOERR|NOMEM|CORRUPT|READONLY|CANTOPEN|INTERRUPT)/.test(code);
@@ -185,7 +185,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
-/** SQLite's WAL index grows by 32 KiB, and SQLite does not report why it could not. */
+/** SQLite's WAL index grows by 32 KiB. If that fails, SQLite does not say why, so compare the free space with it. */
 const logIndexBytes = 32_768;
 
 export function freeBytes(path: string): number {

@@ -40,8 +40,8 @@ export function fileAt(path: string): string {
 }
 
 /**
- * A read-only connection leaves an existing log as it is. Without a log, such a connection would leave an empty one
- * behind.
+ * Opens a database without changing its files. A read-only connection leaves an existing log as it is, but would leave
+ * an empty log behind if there was none.
  */
 export function openUntouched(path: string): Database.Database {
 	const hasLog = ['-wal', '-journal'].some((suffix) => existsSync(path + suffix));

@@ -31,7 +31,7 @@ import { createSql } from './sql.js';
 
 const cacheKiB = 131_072;
 
-/** The tables to move, which both databases have with the same columns. */
+/** Returns the tables that a move copies. SQLite and PostgreSQL have the same columns in them. */
 export function projectTables(): Table[] {
 	const db = new Database(':memory:');
 	for (const { sql } of migrations) db.exec(sql);

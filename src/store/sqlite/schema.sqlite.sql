@@ -28,7 +28,7 @@ CREATE TABLE processes (
 ) STRICT, WITHOUT ROWID;
 
 -- One row: the clock that the times of the queue follow. `ahead` is the machine's clock minus its steady clock, which
--- restarts with each boot. `proven` is JSON with the time that the database has seen pass (`core/processes.ts`).
+-- restarts with each boot. `proven` is JSON: the time for retention, which the database measures (`core/processes.ts`).
 CREATE TABLE clock (
 	id INTEGER PRIMARY KEY CHECK (id = 1),
 	boot TEXT NOT NULL,
@@ -45,7 +45,7 @@ CREATE TABLE keyring (
 	PRIMARY KEY (purpose, id)
 ) STRICT, WITHOUT ROWID;
 
--- The keyring has the private half of a key, with purpose 'dkim' and the same id.
+-- The private half of each key is in `keyring`, with the purpose 'dkim' and the same id.
 CREATE TABLE dkim_keys (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	domain TEXT NOT NULL,
@@ -63,14 +63,14 @@ CREATE TABLE tokens (
 	revoked_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
--- AUTOINCREMENT writes its table for each row, so subscribers take blocks of ids from here.
+-- AUTOINCREMENT writes to `sqlite_sequence` for each row, so subscribers take blocks of ids from this table instead.
 CREATE TABLE id_sequences (
 	name TEXT PRIMARY KEY,
 	last INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 INSERT INTO id_sequences VALUES ('subscribers', 0);
 
--- Counts of rows that are read often: 'messages' counts all messages.
+-- Row counts that are read often. 'messages' counts all messages.
 CREATE TABLE counters (
 	name TEXT NOT NULL,
 	shard INTEGER NOT NULL,
@@ -181,8 +181,8 @@ CREATE TABLE import_acks (
 	PRIMARY KEY (import_seq, first)
 ) STRICT;
 
--- For imports into lists of a service, which go row by row: the rows after the last acknowledged batch that the import
--- was about to create or update.
+-- Imports into lists of another service go row by row. These are the rows after the last acknowledged batch that such
+-- an import was about to create or update.
 CREATE TABLE import_intents (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	row INTEGER NOT NULL,
@@ -266,8 +266,8 @@ CREATE INDEX contents_of_attachment ON content_attachments (sha256);
 -- `left_out`. `requests` is 1 if the rows are send requests, each with a submission. `is_complete`: no more rows come.
 -- `owner` is the name of the token that created it; NULL: the database's owner. `courier` is 'smtp', or 'api' for the
 -- send API of a service. No message is leased before `opens_at`. Retention deleted the first messages at `dropped_at`.
--- `is_again`: the user started it although the same mail had been sent, so a repeated command finds it. `rate` is how
--- fast a command has sent it, for the next command.
+-- `is_again` is 1 if the user asked to send the same mail again; a repeated command then finds this campaign. `rate` is
+-- the rate that the last command asked for, and the next command uses it.
 CREATE TABLE campaigns (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	id TEXT NOT NULL UNIQUE,
@@ -318,7 +318,7 @@ CREATE TABLE campaign_acks (
 	PRIMARY KEY (campaign_seq, first)
 ) STRICT;
 
--- Results of the rows of batches, one per recipient, n from 1: message_id, or to_email and why there is no message.
+-- Results of batch rows, one per recipient, with `n` from 1. A row without a message has `to_email` and the reason.
 CREATE TABLE campaign_results (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	n INTEGER NOT NULL,
@@ -362,8 +362,8 @@ CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
 CREATE INDEX submissions_with_copies ON submissions (seq)
 WHERE instr(envelope, '"reply_to":[],"cc":[],"bcc":[]') = 0;
 
--- Addresses that a campaign left out. A send call that joined the campaign has `submission_seq` and the campaign's
--- UUID instead of `campaign_seq`, and no list if the call has none.
+-- Addresses that a campaign left out. If a send call joined the campaign by its UUID, the row has `submission_seq` and
+-- `campaign` instead of `campaign_seq`; `list_id` is then NULL unless the call names a list.
 CREATE TABLE campaign_left_out (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	campaign_seq INTEGER REFERENCES campaigns (seq),
@@ -487,7 +487,7 @@ CREATE TABLE limit_waiting (
 ) STRICT;
 CREATE INDEX limit_waiting_in_order ON limit_waiting (limit_key, is_bulk, message_id);
 
--- Limits with messages set aside, and when a lease next checks each limit.
+-- Limits for which messages are set aside. A lease checks the limit again at `room_at`.
 CREATE TABLE limit_rooms (
 	limit_key TEXT NOT NULL PRIMARY KEY,
 	room_at INTEGER NOT NULL,
@@ -524,7 +524,7 @@ CREATE TABLE message_firsts (
 	PRIMARY KEY (message_id, type, link, machine)
 ) STRICT, WITHOUT ROWID;
 
--- The hash of a whole mail that came back, so that a mail read twice counts once. The table has no addresses.
+-- The hash of each returned mail, so that a mail that is read twice counts once. The table has no addresses.
 -- `ends_run` is 1 if this soft bounce reached the limit; the next run of bounces starts after it.
 CREATE TABLE bounce_reports (
 	sha256 TEXT PRIMARY KEY,
@@ -569,8 +569,8 @@ CREATE TABLE link_figures (
 	PRIMARY KEY (campaign, content_sha256, link, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
--- The first bounce of each type of a message, by the domain of its recipient. `code` is the enhanced code, or the
--- reply code, or ''.
+-- Counts messages by their first bounce of each type and by the recipient's domain. `code` is the enhanced code, else
+-- the reply code, else ''.
 CREATE TABLE bounce_figures (
 	scope TEXT NOT NULL,
 	quarter INTEGER NOT NULL,
@@ -639,7 +639,7 @@ CREATE TABLE deleted_bounced (
 	PRIMARY KEY (tag, campaign, sent, soft, hard)
 ) STRICT, WITHOUT ROWID;
 
--- Deleted messages of campaigns.
+-- Counts deleted messages of campaigns by state.
 CREATE TABLE deleted_states (
 	campaign TEXT NOT NULL,
 	state TEXT NOT NULL,
@@ -647,7 +647,7 @@ CREATE TABLE deleted_states (
 	PRIMARY KEY (campaign, state)
 ) STRICT, WITHOUT ROWID;
 
--- Deleted messages of send calls that joined a campaign by its UUID.
+-- Counts deleted messages of send calls that joined a campaign by its UUID.
 CREATE TABLE deleted_joined (
 	campaign TEXT NOT NULL,
 	state TEXT NOT NULL,

@@ -3,7 +3,7 @@ import { secretsOf } from '../core/keys.js';
 import type { Sql as AsyncSql, Dialect, Insertion, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../maintenance.js';
 
-/** `Sql` of the core as its synchronous twin calls it. */
+/** The core's `Sql` with answers instead of promises, for the core's synchronous twin. */
 export type Sql = {
 	readonly [Name in keyof AsyncSql]: AsyncSql[Name] extends (...given: infer Given) => infer Answer
 		? (...given: Given) => Awaited<Answer>
@@ -21,7 +21,7 @@ const dialect: Dialect = {
 			const seconds = `replace(datetime(${column} / 1000000, 'unixepoch'), ' ', 'T')`;
 			return `iif(${column} IS NULL, 'null', format('"%s.%06d"', ${seconds}, ${column} % 1000000))`;
 		},
-		// `JSON.stringify` wrote the text. json() would format it again, and fails on invalid JSON.
+		// `JSON.stringify` wrote the text, so return valid JSON as it is. json() raises an error for invalid JSON.
 		json: (column) => `iif(json_valid(${column}), ${column}, json(${column}))`,
 	},
 	oneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
@@ -52,14 +52,14 @@ const dialect: Dialect = {
 	seenState: "SELECT data_version || ' ' || total_changes() FROM pragma_data_version",
 };
 
-/** SQLite recompiles a statement for each value bound to `LIMIT ?`, which doubles a short read; a sum prevents that. */
+/** SQLite recompiles a statement for each new value of a bare `LIMIT ?`, which doubles the time of a short read. */
 function withUnseenLimits(text: string): string {
 	return text.replaceAll(/\bLIMIT \?/g, 'LIMIT (? + 0)');
 }
 
 /**
- * Inserts this many rows per statement in a load, in 0.88 of the time of single rows. With foreign keys it takes twice
- * the time, because SQLite copies each page of a statement that may fail halfway.
+ * A load inserts this many rows per statement, which takes 0.88 of the time of single rows. With foreign keys it would
+ * take twice the time, because SQLite copies each page that a statement changes if it may fail halfway.
  */
 const rowsTogether = 16;
 

@@ -55,7 +55,7 @@ export interface OpenOptions {
 	onLocked?: (() => () => void) | undefined;
 	/** Opens and clicks may wait this long for other writes; 200 ms by default. */
 	eventDelayMs?: number;
-	/** `apart` checkpoints the log outside of commits. Every role but `cli` deletes expired data. */
+	/** `apart`: a timer checkpoints the log, so that no commit has to. */
 	upkeep?: 'apart' | 'with_commits';
 	isTrial?: boolean;
 	hasShortLog?: boolean;
@@ -66,9 +66,9 @@ export interface OpenOptions {
 const busyTimeoutMs = 10;
 /**
  * A process alone loads faster with large groups and a long log. With others it pauses after a group, and checkpoints
- * the log after releasing the lock: within a commit that took half a second. A server slices large work so that
- * requests need not wait, but not smaller than needed, since each commit writes whole index pages. Its small groups
- * keep both threads busy.
+ * the log after releasing the lock, because a checkpoint within a commit took half a second. A server does large work
+ * in slices, so that requests need not wait; smaller slices would rewrite whole index pages more often. Its small
+ * groups keep both of its threads busy.
  */
 const paces = {
 	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 15, pauseEveryMs: 1_000, logPages: 50_000 },
@@ -106,7 +106,7 @@ export class SqliteStore implements Store {
 	};
 	#pace: PaceOfProcess;
 	#lastBeat: Micros | null = null;
-	/** A command sends heartbeats with its writes. A process that sends or serves also does so when idle. */
+	/** Processes that send or serve also send heartbeats while idle. Other commands send them only with their writes. */
 	#beating: NodeJS.Timeout | null = null;
 	#isClosed = false;
 
@@ -176,7 +176,7 @@ export class SqliteStore implements Store {
 		this.#kept.follow(sql, { isBeat });
 		if (!isBeat) return;
 		beat(sql, me, now);
-		// All processes that use a file run on one machine.
+		// All processes that use a file run on this machine, which knows their pids, so do not wait for lost heartbeats.
 		reclaimLeases(sql, { me, heardBefore: now, now });
 		if (clock.steady !== undefined) proveTime(sql, { now, steady, boot: processPlace() });
 		this.#pace = this.#paces[findOthers(sql, me, now).length > 0 ? 1 : 0];
@@ -344,7 +344,7 @@ const longestBehind: Micros = 600 * microsPerSecond;
 class KeptClock {
 	readonly #clock: Clock;
 	readonly #boot: string;
-	/** False without a boot id: stored values may belong to the previous boot. */
+	/** False until the first `follow` if there is no boot id: the stored values may belong to an earlier boot. */
 	#isKnown: boolean;
 	#lastAhead: Micros | null = null;
 	#step: { by: Micros; at: Micros } | null = null;
@@ -368,7 +368,7 @@ class KeptClock {
 		const isKnown = this.#isKnown && kept?.boot === this.#boot;
 		this.#isKnown = true;
 		if (kept === undefined || !isKnown) {
-			// After a reboot, only the clock knows how long the machine was off.
+			// After a reboot, only the clock knows how long the machine was off, so do not move the times.
 			sql.run(
 				`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
 				ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
@@ -435,7 +435,7 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	closeHolds(sql, before);
 	for (const lane of openLanes(sql)) {
 		sql.run(
-			// messages_due (lane, wake_at)
+			// Uses the index messages_due (lane, wake_at).
 			`UPDATE messages
 			SET due_at = due_at + ?, wake_at = CASE wake_at WHEN ${setAside} THEN wake_at ELSE wake_at + ? END
 			WHERE id IN (
@@ -458,6 +458,6 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 		[by],
 	);
 	sql.run('UPDATE processes SET started_at = started_at + ?, heartbeat_at = heartbeat_at + ?', [by, by]);
-	// Keys last for a day of elapsed time: without an earlier key, a repeated call would send again.
+	// Keys last for a day of elapsed time: if one expired early, a repeated call would send again.
 	sql.run('UPDATE idempotency_keys SET created_at = created_at + ?', [by]);
 }

@@ -18,9 +18,9 @@ import {
 interface WriteOptions {
 	maxDelayMs?: number;
 	/**
-	 * `bulk` is a group without a savepoint, because SQLite would copy each changed page to memory: most of an index for
-	 * 100,000 unordered rows. `load` also skips foreign keys, because the operation has checked its references, so that
-	 * statements can insert many rows.
+	 * `bulk`: the operation is alone in its group and needs no savepoint. For a savepoint, SQLite copies each changed page
+	 * to memory: most of an index for 100,000 unordered rows. `load`: also without foreign keys, so that a statement can
+	 * insert many rows; the operation has checked its references.
 	 */
 	group?: 'shared' | 'bulk' | 'load';
 	isSetup?: boolean;
@@ -39,7 +39,7 @@ interface WriterOptions {
 
 export interface Pace {
 	maxGroupMs: number;
-	/** A group may take this many times its own cost, mainly that of the commit. Other callers wait for the next group. */
+	/** Operations may take this many times as long as BEGIN and COMMIT. Further operations wait for the next group. */
 	maxGroupCosts?: number;
 	pauseMs: number;
 	pauseEveryMs?: number;
@@ -196,7 +196,7 @@ export class Writer {
 		} catch (error) {
 			if (this.#db.inTransaction) this.#db.exec('ROLLBACK');
 			if (isFull(error)) this.#room.wasFull();
-			// After an error before the first operation, reject all operations, because the error would recur.
+			// An error before the first operation would recur in the next group, so reject all operations.
 			const hit = succeeded.length > 0 || failed.length > 0 ? succeeded : this.#pending.splice(0);
 			rejectAll(hit, translateFailure(error, this.#options.path));
 			for (const reject of failed) reject();
@@ -265,18 +265,18 @@ function rejectAll(operations: readonly Pending[], error: unknown): void {
 	for (const operation of operations) operation.reject(error);
 }
 
-/**
- * Reserves disk space for the checkpoint. A log that fills the disk could never be checkpointed, and would block all
- * writes.
- */
 const mebibyte = 1_048_576;
-/** With less free space, each transaction is checkpointed, so that a full disk leaves only one in the log. */
+/** With less free space, checkpoints the log before each group, so that a full disk leaves only one group in it. */
 const spareBytes = 512 * mebibyte;
 const smallBytes = mebibyte / 4;
 const heldBytes = 16 * mebibyte;
 const mostTries = 50;
 const pauseMs = 20;
 
+/**
+ * Reserves disk space for the checkpoint. A log that fills the disk could never be checkpointed, and would block all
+ * writes.
+ */
 class LogRoom {
 	readonly #db: Database.Database;
 	readonly #path: string;
@@ -301,7 +301,7 @@ class LogRoom {
 		this.#copyBack();
 	}
 
-	/** Call it before the commit. Throws `StoreError` "disk_full" if the log would not fit. */
+	/** To be called before the commit. Throws `StoreError` "disk_full" if the log would not fit. */
 	assertFits(): void {
 		if (!this.#isScarce) return;
 		const growth = (this.#pages.get() ?? 0) * this.#pageSize - sizeOf(this.#path);
