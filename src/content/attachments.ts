@@ -20,7 +20,7 @@ export function placeFiles(html: string | null, files: readonly Attachment[]): P
 	return { inline: those(true), attached: those(false) };
 }
 
-/** Finds links that no file provides, and links that several files provide. */
+/** Finds `cid:` links that match no file, and those that match several. */
 export function cidFaults(
 	html: string | null,
 	files: readonly Pick<Attachment, 'name' | 'content_id'>[],
@@ -80,7 +80,7 @@ function isOf({ written, name }: CidLink, file: Pick<Attachment, 'name' | 'conte
 	return called === written || called === name;
 }
 
-/** Writes no repeated blanks, so that DKIM's relaxed form does not change the fields. */
+/** Collapses runs of blanks in the name, so that DKIM's relaxed form leaves the fields as they are. */
 export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline' | 'attachment'): string {
 	const { plain, filename } = nameParameters(name.replace(/\s+/g, ' ').trim());
 	const contentId = id === null ? '' : `Content-ID: <${headerId(id)}>\r\n`;
@@ -91,7 +91,7 @@ export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline'
 	);
 }
 
-/** Names with other characters than ASCII use RFC 2231 parameters, with a plain `name` for older programs. */
+/** Uses RFC 2231 parameters unless the name is short ASCII, with a simplified `name` for older programs. */
 function nameParameters(name: string): { plain: string; filename: string } {
 	if (/^[ -~]*$/.test(name) && name.length <= segmentLength && !name.includes('=?')) {
 		const quoted = name.replace(/["\\]/g, '\\$&');
@@ -108,7 +108,7 @@ function fallbackName(name: string): string {
 
 const segmentLength = 60;
 
-/** RFC 2231: one parameter, or numbered sections. A section must not end within a character. */
+/** Writes one RFC 2231 parameter, or numbered sections (`filename*0*`) that do not split a character. */
 function extendedName(name: string): string {
 	const sections: string[] = [''];
 	for (const character of name) {
@@ -138,7 +138,7 @@ function headerId(id: string): string {
 
 const lineLength = 76;
 
-/** Every line except the last ends with CRLF. */
+/** Encodes a file as base64, without CRLF after the last line. */
 export function encodeFile(bytes: Uint8Array): Buffer {
 	const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 	const lines = Math.ceil(text.length / lineLength);

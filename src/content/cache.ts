@@ -2,7 +2,7 @@ import type { Content } from '../api/messages.js';
 import { bytesOf, type CompiledContent, compileContent } from './compile.js';
 import type { AskHtml } from './read-html.js';
 
-/** Keeps values up to a number of bytes, and drops the least recently used. A larger value replaces all others. */
+/** Keeps at most `maxBytes` and drops the least recently used values. Keeps the newest value, however large. */
 export class ByteCache<V> {
 	readonly #maxBytes: number;
 	readonly #entries = new Map<string, { value: V; bytes: number }>();

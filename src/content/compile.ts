@@ -21,13 +21,13 @@ import { noAlternative } from './text-alternative.js';
 import type { Recipient, Tracking } from './types.js';
 import { textGuards } from './value-guards.js';
 
-/** Turns failures into warnings and sends the mail as written. Rejects only if no reader is available. */
+/** Warns if inlining or the text alternative fails. Rejects only if the HTML cannot be read even without them. */
 export async function compileContent(content: Content, askHtml: AskHtml): Promise<CompiledContent> {
 	const { read, warnings } = await readWith(content, askHtml);
 	return new CompiledContent(content, read, warnings);
 }
 
-/** Asks for less after each failure: first without style sheets, then without the text alternative. */
+/** Asks for less after each failure: first without inlining, then without the text alternative. */
 async function readWith(
 	{ html, text, disable_inline }: Content,
 	askHtml: AskHtml,
@@ -51,7 +51,7 @@ async function readWith(
 	}
 }
 
-/** Most messages of one content differ in size by less than this. */
+/** Spare bytes for the next message: most messages of one content differ in size by less. */
 const slack = 512;
 
 export class CompiledContent {
@@ -85,13 +85,13 @@ export class CompiledContent {
 		this.#writeSubject = compileSubject(parseTemplate(oneLine(subject)));
 	}
 
-	/** Null unless the link is http(s). `join` rewrites exactly the links that are not null. */
+	/** Returns the URL of a link, or null unless it is http(s). `join` rewrites exactly the links that have a URL here. */
 	link(position: number, variables: Recipient['variables']): string | null {
 		const link = this.read?.links[position];
 		return link === undefined ? null : targetUrl(link.target, variables);
 	}
 
-	/** Not dot-stuffed. Uses `memory` if the message fits. Throws before it joins a message that would be too large. */
+	/** Returns the message without dot-stuffing, in `memory` if it fits. Throws `TooLarge` before it joins anything. */
 	join(envelope: Envelope, recipient: Recipient, memory?: Buffer): Buffer {
 		const { variables, tracking } = recipient;
 		this.#refuseOversize(variables, tracking);
@@ -103,7 +103,7 @@ export class CompiledContent {
 		return message;
 	}
 
-	/** The files that follow `join`, in DKIM's relaxed form. `encoded` maps hashes to the results of `encodeFile`. */
+	/** Returns the files that follow the bytes of `join`, in DKIM's relaxed form. `encoded` has the base64 by SHA-256. */
 	rest(encoded: ReadonlyMap<string, Buffer>, { tracking }: Pick<Recipient, 'tracking'>): readonly Buffer[] {
 		if ((this.#content.attachments ?? []).length === 0) return [];
 		return this.#bodyFor(tracking).rest.map((piece) => {
@@ -114,7 +114,7 @@ export class CompiledContent {
 		});
 	}
 
-	/** The message with links as written and without pixel. Throws like `join`. */
+	/** Returns the message with links as written and without a tracking pixel. Throws like `join`. */
 	preview({ variables }: Pick<Recipient, 'variables'>): {
 		subject: string;
 		text: string;
@@ -190,7 +190,7 @@ interface LinkSlot extends Pick<Link, 'depends' | 'target'> {
 	readonly written: Template;
 }
 
-/** The pixel is visible but out of the flow, because some programs do not load hidden images. */
+/** Places the pixel outside the text flow instead of hiding it, because some programs do not load hidden images. */
 const pixel = {
 	before: '<img src="',
 	after: `" width="1" height="1" alt="" style="${[
@@ -249,7 +249,7 @@ function escapedTracking({ openUrl, clickUrl, clickEnds }: Tracking): Tracking {
 	return { openUrl: htmlValue(openUrl), clickUrl: htmlValue(clickUrl), clickEnds };
 }
 
-/** URLs are escaped already (`escapedTracking`), except for their ends. */
+/** Escapes only `clickEnds`, because `escapedTracking` has escaped the URLs. */
 function fillTracked(
 	slot: TrackedSlot,
 	{ variables, tracking }: BodyValues,

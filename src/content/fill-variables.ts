@@ -23,7 +23,7 @@ const noGuards: ReadonlyMap<number, ValueGuard> = new Map();
 export function parseTemplate(text: string, guards = noGuards, offset = 0): Template {
 	const literals: string[] = [];
 	const slots: Slot[] = [];
-	// Two megabytes can have 700,000 variables, so equal ones share an object.
+	// A text of 2 MB can contain 700,000 variables, so equal variables share one slot.
 	const plain = new Map<string, Slot>();
 	let from = 0;
 	for (const match of text.matchAll(referencePattern())) {
@@ -70,7 +70,7 @@ export function htmlValue(value: string): string {
 	return escapeHtml(normalLineEnds(value));
 }
 
-/** Call it before joining, because a CR at the end of a text and an LF in a value would form one line end. */
+/** Call this before joining: a CR at the end of a text and an LF at the start of a value would form one line end. */
 export function normalLineEnds(text: string): string {
 	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }

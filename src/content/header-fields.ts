@@ -3,13 +3,13 @@ import { isReservedHeader, maxHeaderName } from '../api/schema/headers.js';
 
 const softLimit = 78;
 const hardLimit = 998;
-/** RFC 5322 s.2.1.1 limits a line to 998 octets, including the name. */
+/** Leaves space for the field name in a line of 998 octets (RFC 5322 s.2.1.1). */
 const maxToken = 900;
 
 export function unstructuredField(name: string, value: string): string {
 	refuseBreaks(name, value);
 	const trimmed = value.trim();
-	// RFC 5322 s.3.2.2 forbids a line that contains only blanks.
+	// RFC 5322 s.3.2.2 forbids a folded line that contains only blanks.
 	if (trimmed === '') return `${name}: \r\n`;
 	const first = softLimit - name.length - 2;
 	if (isWritable(trimmed)) {
@@ -20,7 +20,7 @@ export function unstructuredField(name: string, value: string): string {
 	return `${name}:${isNarrow ? '\r\n ' : ' '}${encodeWords(trimmed, isNarrow ? softLimit : first)}\r\n`;
 }
 
-/** The caller has checked the field, but an injected line break here would add a header. */
+/** Checks the field again, although the API has checked it, because a line break in it would add a header. */
 export function customField(name: string, value: string): string {
 	if (name.length > maxHeaderName || !/^[\x21-\x39\x3b-\x7e]+$/.test(name))
 		throw new Error(`Not a header field name: ${JSON.stringify(name)}.`);
@@ -68,7 +68,7 @@ function foldable(text: string): string[] {
 	return text.split(/(?<=[^ \t])(?=[ \t])/);
 }
 
-/** A token longer than a line stays on the first line if it would not fit into the next one either. */
+/** A token longer than a line stays on the field's first line, because it would not fit into the next line either. */
 function fold(tokens: readonly string[], startColumn: number): string {
 	let text = '';
 	let column = startColumn;
@@ -86,10 +86,10 @@ function fold(tokens: readonly string[], startColumn: number): string {
 	return text;
 }
 
-/** ASCII only, because another local part would need SMTPUTF8 on every hop. */
+/** Accepts only ASCII before the `@`, because other local parts would need SMTPUTF8 on every hop. */
 const addressPattern = /^(?:"(?:[^"\\\x7f-\uffff]|\\.)*"|[^\s"(),:;<>[\\\]@\x7f-\uffff]+)@[^\s,;<>()]+$/;
 
-/** Splits into the words of the name, and the address with its domain in punycode (RFC 5891). */
+/** Returns the words of the display name, then the address with its domain in punycode (RFC 5891). */
 function addressTokens(written: string): string[] {
 	refuseBreaks('of an address', written);
 	const [, before = '', inside = written] = /^(.*?)<([^<>]*)>\s*$/s.exec(written) ?? [];
@@ -103,7 +103,7 @@ function addressTokens(written: string): string[] {
 	return [...phrase(quoted?.replace(/\\(.)/gs, '$1') ?? before.trim()), `<${ascii}>`];
 }
 
-/** Atoms stay, other ASCII becomes a quoted string, and the rest encoded words (RFC 5322 s.3.2, 2047 s.5). */
+/** Writes a display name as atoms, a short ASCII string in quotes, or encoded words (RFC 5322 s.3.2, RFC 2047 s.5). */
 function phrase(name: string): string[] {
 	if (!/^[ -~]*$/.test(name) || name.includes('=?') || name.length > 60) {
 		if (!/^[A-Za-z0-9 !#$%&'*+\-/^_`{|}~]*$/.test(name) || hasLongWord(name) || / {2}/.test(name)) {
@@ -115,13 +115,13 @@ function phrase(name: string): string[] {
 	return [`"${name.replace(/["\\]/g, '\\$&')}"`];
 }
 
-/** RFC 2047 s.2 limits an encoded word to this. */
+/** Maximum length of an encoded word (RFC 2047 s.2). */
 const maxWord = 75;
 const overhead = '=?UTF-8?Q??='.length;
 
-/** Separates words by `CRLF SP`, which readers drop. A word contains whole code points. */
+/** Separates encoded words by `CRLF SP`, which mail programs drop. Never splits a code point. */
 function encodeWords(text: string, firstLength = maxWord): string {
-	// Quoted-printable keeps plain text readable; use base64 where it is shorter.
+	// The Q encoding keeps ASCII readable; use base64 if it is shorter.
 	const points = Array.from(text);
 	const plain = points.reduce((sum, point) => sum + quote(point).length, 0);
 	const isQuoted = plain <= Math.ceil(Buffer.byteLength(text) / 3) * 4;
@@ -162,7 +162,7 @@ function base64Word(word: string): string {
 	return `=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`;
 }
 
-/** Characters that RFC 2047 s.5(3) allows in a phrase, the strictest of its three places. */
+/** The Q encoding of ASCII characters. Encodes all that RFC 2047 s.5(3) forbids in a phrase, where it is strictest. */
 const ascii: readonly string[] = Array.from({ length: 128 }, (_, code) => {
 	const char = String.fromCharCode(code);
 	if (/[A-Za-z0-9!*+\-/]/.test(char)) return char;

@@ -5,7 +5,7 @@ interface InlinePlan {
 	readonly css: string;
 }
 
-/** Null if no rule can move into elements. Keeps style elements with `media` as they are. */
+/** Separates rules to inline from those that stay. Null if none can be inlined. Style elements with `media` stay. */
 export function planInlining(html: string): InlinePlan | null {
 	const isBodyImplied = hasImpliedBodies(html);
 	const sheets = styleElements(html).map((element) => ({
@@ -44,7 +44,7 @@ function divided(statement: CssStatement, isBodyImplied: boolean): Part[] {
 	];
 }
 
-/** Pseudo-classes that depend only on the document. */
+/** Pseudo-classes that depend only on the structure of the document, so that their rules can be inlined. */
 const structural = /^:(root|empty|not|(first|last|only)-(child|of-type)|nth-(last-)?(child|of-type))$/i;
 
 function canMove(selector: string, isBodyImplied: boolean): boolean {
@@ -91,7 +91,7 @@ function styleElements(html: string): StyleElement[] {
 /** At-rules whose rules apply only under a condition. */
 const conditions = new Set(['media', 'supports', 'container']);
 
-/** Every style attribute overrides the rules that stay, unless they are `!important`. */
+/** Makes a rule that stays `!important`, because inlined styles would override it. */
 function insistent(statement: CssStatement): string {
 	if (statement.kind === 'at') {
 		if (statement.block === null || !conditions.has(statement.name)) return formatStatement(statement);

@@ -17,11 +17,11 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** Whether this counts as a link depends on nothing, on values being clean, or on the URL being http(s). */
+	/** `constant` always counts as a link, `clean` if no value has a control character, `whole` if the URL is http(s). */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 
-/** A link's position has two bytes in its token. */
+/** The token of a click stores the position of the link in two bytes. */
 export const maxLinks = 65_536;
 
 export function findLinks(html: string): Link[] {
@@ -119,7 +119,7 @@ function valueIn({ reference, isEncoded }: Reference, variables: Variables): str
 	return isEncoded ? percentEncoded(value) : value;
 }
 
-/** Reduces a body to its links, which stay after the body is deleted. Null if the body has no links. */
+/** Reduces a body to its links, so that clicks work after the body is deleted. Null if the body has no links. */
 export function onlyLinks(html: string): string | null {
 	const links = findLinks(html);
 	if (links.length === 0) return null;

@@ -15,7 +15,7 @@ export interface ContentFinding {
 export const clippedBytes = 102 * 1024;
 const longSubject = 120;
 
-/** `bulk` requires an unsubscribe link. A template has no files before it is sent. */
+/** With `bulk`, reports a missing unsubscribe link. Ignores `cid:` links of a template: a send adds its files. */
 export function contentFindings(
 	{ subject, text, html, attachments = [] }: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
 	{ bulk, isTemplate = false }: { bulk: boolean; isTemplate?: boolean },
@@ -84,7 +84,7 @@ interface Tag {
 
 const looked = new Set(['a', 'area', 'base', 'img']);
 
-/** Schemes without `//`. */
+/** URL schemes that need no `//`. */
 const otherSchemes = new Set(
 	'mailto tel sms smsto webcal geo facetime skype whatsapp xmpp sip sips callto maps cid'.split(' '),
 );

@@ -24,7 +24,7 @@ function plainText(html: string): string {
 	return textAlternative(html).replace(/\s+/g, ' ');
 }
 
-/** Replaces each variable by a unique word, because the parser would read some as headings or cells. */
+/** Replaces each variable by a unique word, because the parser would read some variables as headings or table cells. */
 function hideVariables(markdown: string): { hidden: string; restore: (text: string) => string } {
 	const references: string[] = [];
 	let word = 'qvar';
@@ -74,7 +74,7 @@ body, .page { background: #111827 !important }
 }
 `;
 
-/** A table of 600 px for Outlook for Windows, which does not support max-width. */
+/** Adds a table of 600 px for Outlook for Windows, which does not support max-width. */
 function layout(title: string, body: string): string {
 	return `<!doctype html>
 <html>

@@ -29,7 +29,7 @@ export interface ContentSize {
 	readonly bytes: number;
 	readonly text: readonly (readonly [reference: string, times: number])[];
 	readonly html: readonly (readonly [reference: string, times: number])[];
-	/** The most octets per character of a value: nine in the query of a URL. */
+	/** The most octets that a character of a value can take: nine if it is percent-encoded. */
 	readonly perCharacter: { readonly text: number; readonly html: number };
 }
 
@@ -50,7 +50,7 @@ export function contentSize({
 
 const mayEncode = /[?&]|mailto:/i;
 
-/** Null if the values give a valid message. The cost does not grow with the size of the message. */
+/** Returns why the values make the message or its subject too long, or null. Does not build the message. */
 export function joinFault(size: ContentSize, variables: Variables, more = 0): string | null {
 	return subjectFault(size.subject, variables) ?? sizeFault(size, variables, more);
 }
@@ -76,7 +76,7 @@ function subjectFault(subject: string, variables: Variables): string | null {
 	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
 }
 
-/** Uses an upper bound from the lengths of the values. */
+/** True if an upper bound of the size, computed from the lengths of the values, is at most `octets`. */
 export function isSurelyWithin(
 	octets: number,
 	{ bytes, text, html, perCharacter }: ContentSize,

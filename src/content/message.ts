@@ -126,7 +126,7 @@ export function compileSubject(template: Template): (variables: Recipient['varia
 	return () => constant;
 }
 
-/** RFC 2369, and over https also RFC 8058. */
+/** Writes `List-Unsubscribe` (RFC 2369), and the one-click field of RFC 8058, which requires https. */
 function unsubscribeFields(url: string): string {
 	const link = tokenField('List-Unsubscribe', `<${url}>`);
 	if (url.includes('<') || url.includes('>'))
@@ -134,7 +134,7 @@ function unsubscribeFields(url: string): string {
 	return /^https:/i.test(url) ? `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n` : link;
 }
 
-/** Quoted-printable and base64 never contain `=_`. A 7bit part may, so choose another boundary then. */
+/** Numbers the boundary until no part contains it. Only a 7bit part can contain `=_`. */
 function absentBoundary(mark: string, parts: readonly Part[]): string {
 	for (let attempt = 0; ; attempt++) {
 		const boundary = `=_${mark}${attempt === 0 ? '' : `.${attempt}`}`;

@@ -1,11 +1,11 @@
 import { Parser } from 'htmlparser2';
 
-/** Mail programs stay far below this. Deeper HTML would overflow the stack of recursive readers. */
+/** HTML in mail nests far less deeply. Deeper HTML would overflow the stack of recursive readers. */
 export const maxNesting = 400;
 
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;
 
-/** Takes linear time: the parser stops at the limit, and implies end tags like browsers (`<li>` after `<li>`). */
+/** Stops at the limit, so it takes linear time. The parser implies end tags, so unclosed `<li>` do not add up. */
 export function isTooDeep(html: string): boolean {
 	let depth = 0;
 	let isDeep = false;

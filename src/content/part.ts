@@ -6,7 +6,7 @@ export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 export interface Part {
 	readonly fields: string;
 	write(out: ByteSink, values: BodyValues): void;
-	/** Always true for a boundary with `=_` at its start, unless a 7bit body contains it. */
+	/** True if the body cannot contain the boundary. */
 	isFreeOf(boundary: string): boolean;
 }
 
@@ -65,7 +65,7 @@ function base64Body<S>(template: Template<S>, fill: PartSource<S>['fill']): Body
 	};
 }
 
-/** Encodes equal literals once: most between variables are empty, and those between links are equal. */
+/** Encodes equal short literals once, because the text between variables, or between links, often repeats. */
 function encodeAll(literals: readonly string[]): Fragment[] {
 	const known = new Map<string, Fragment>();
 	return literals.map((literal) => {
@@ -104,7 +104,7 @@ function filledText<S>(slot: S, values: BodyValues, fill: PartSource<S>['fill'])
 	return text;
 }
 
-/** RFC 2045 s.2.7. Also rejects lines that begin with `From ` or a dot, or end in a blank. */
+/** True for 7bit data (RFC 2045 s.2.7) that relays leave alone: no `From ` or dot begins a line, no blank ends one. */
 function isSevenBit(text: string): boolean {
 	if (!/^[\t\n -~]*$/.test(text)) return false;
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
@@ -125,7 +125,7 @@ function base64(text: string): string {
 	).join('\r\n');
 }
 
-/** Line ends must be CRLF (RFC 2046 s.4.1.1). */
+/** RFC 2046 s.4.1.1 requires CRLF in text parts. */
 function crlf(text: string): string {
 	return text.replaceAll('\n', '\r\n');
 }
@@ -145,7 +145,7 @@ const worthKeeping = 32;
 
 const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');
 
-/** LF becomes CRLF; a CR is encoded. The octets may share memory (`keepFragments`). */
+/** Writes LF as CRLF and encodes CR. The octets may lie in a shared slab, from which `keepFragments` copies them. */
 function encodeFragment(text: string): Fragment {
 	const source = Buffer.from(text, 'utf8');
 	const octets = Buffer.allocUnsafe(source.length * 3 + Math.ceil(source.length / 24) * softBreak.length);
@@ -231,7 +231,7 @@ class QuotedPrintableLine {
 		this.#sink = sink;
 	}
 
-	/** Encodes a repeated value, such as the start of all links, only once. */
+	/** Encodes a value that repeats the previous one, such as the start of all click URLs, only once. */
 	appendValue(value: string): void {
 		if (value.length >= worthKeeping) {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };
@@ -257,7 +257,7 @@ class QuotedPrintableLine {
 	}
 }
 
-/** True if no character needs encoding, no blank is at the end, and the start is not special. */
+/** True if no character needs encoding, the start is not `.` or `F`, and no blank is at the end. */
 function isPlain(value: string): boolean {
 	const first = value.charCodeAt(0);
 	if (first === 0x2e || first === 0x46 || value.charCodeAt(value.length - 1) === 0x20) return false;
@@ -281,10 +281,10 @@ function isSpecialAtStart(source: Buffer, index: number): boolean {
 	return start === from || (index + start.length === source.length && from.startsWith(start));
 }
 
-/** For shorter texts, a loop is faster than a native call. */
+/** Up to this length, a loop is faster than a native call. */
 const shortLength = 96;
 
-/** Collects a message as bytes, because joining strings and encoding the result cost half the time of a message. */
+/** Collects a message as bytes, because joining strings and encoding the result took half the time of composing. */
 export class ByteSink {
 	#bytes: Buffer;
 	#length = 0;

@@ -95,7 +95,7 @@ function inlineStyles(
 }
 
 const size = /^\d+(?:\.\d+)?%?$/;
-/** The inliner copies styles into attributes without checking the values (`height: auto`). */
+/** Valid values of attributes into which the inliner copies styles without checking them (`height: auto`). */
 const possible: ReadonlyMap<string, RegExp> = new Map([
 	['width', size],
 	['height', size],
@@ -119,7 +119,7 @@ function withPossibleAttributes(before: string, after: string): string {
 	return edited(after, edits);
 }
 
-/** True if inlining kept all variables. Variables of a style sheet may appear in elements. */
+/** True if inlining kept all variables. It may copy variables of a style sheet into elements. */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));
@@ -131,7 +131,7 @@ function keepsVariables(before: string, after: string): boolean {
 	});
 }
 
-/** True if inlining kept the order of links, because a click identifies its link by position. */
+/** True if inlining kept the links in their order, because a click identifies its link by position. */
 function keepsLinks(before: string, after: string): boolean {
 	const targets = (html: string) => JSON.stringify(findLinks(html).map(({ target }) => target));
 	return targets(before) === targets(after);
@@ -151,7 +151,7 @@ function count(names: readonly string[]): Map<string, number> {
 	return counts;
 }
 
-/** Avoids a lazy regular expression, which would take quadratic time. */
+/** Separates HTML from its style elements without a lazy regular expression, which would take quadratic time. */
 function apart(html: string): [outside: string, inside: string] {
 	const lower = html.toLowerCase();
 	// Lower case can change the length of a text (U+0130). Then the whole text counts as outside.

@@ -30,7 +30,7 @@ function hasSafeScheme(url: string): boolean {
 	return end === -1 || read[end] !== ':' || allowedScheme.test(read.slice(0, end));
 }
 
-/** Returns variables after a `?` or `&name=`, and all variables of a `mailto:`. */
+/** Returns the variables to percent-encode: those after a `?` or `&name=`, and all in a `mailto:`. */
 export function encodedIn<R extends object>(pieces: readonly ({ readonly text: string } | R)[]): R[] {
 	const encoded: R[] = [];
 	let literal = '';
@@ -76,7 +76,7 @@ export function styleGuards(css: string): [offset: number, guard: StyleGuard][] 
 	});
 }
 
-/** Other attributes (`fill`, `mask`) may contain CSS that loads something. */
+/** True if CSS in an attribute other than `style`, such as `fill` or `mask`, may load something. */
 export function mayLoad(value: string): boolean {
 	return /url\s*\(/i.test(value);
 }

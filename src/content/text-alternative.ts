@@ -2,7 +2,7 @@ import { compile, type HtmlToTextOptions } from 'html-to-text';
 import { oneLine, referencePattern } from '../api/variables.js';
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'];
-/** Without this list, the converter would join their text with neighbouring text. */
+/** Elements that start a new line. The converter alone would join their text with the text around them. */
 const blocks =
 	'address caption center dd details dl dt fieldset figcaption figure hgroup legend option summary tr'.split(
 		' ',
@@ -12,7 +12,7 @@ const options: HtmlToTextOptions = {
 	wordwrap: 78,
 	// Without this option, the converter splits long words at the text "undefined".
 	longWordSplit: { wrapCharacters: ['\n'] },
-	// Replaces deeper elements by an ellipsis, because the converter would overflow the stack.
+	// The converter would overflow the stack on deeper elements, so it writes an ellipsis for them.
 	limits: { maxDepth: 400 },
 	formatters: {
 		alternative: (element, _walk, builder) => {
@@ -32,7 +32,7 @@ const options: HtmlToTextOptions = {
 			});
 			walk(element.children, builder);
 			builder.popWordTransform();
-			// The words do not include the blanks between them.
+			// `text` lacks the blanks between words, so compare it with `href` without blanks.
 			if (href === '' || text === href.replaceAll(' ', '')) return;
 			builder.addInline(text === '' ? href : ` [${href}]`, { noWordTransform: true });
 		},
@@ -89,7 +89,7 @@ function decoded(text: string): string {
 	}
 }
 
-/** In a shorter document, wrapping is cheap however long its words are. */
+/** A document up to this length wraps fast even if it is one long word. */
 const smallLength = 64 * 1024;
 const endlessLength = 1_000;
 

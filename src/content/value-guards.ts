@@ -33,7 +33,7 @@ export function valueGuards(html: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** Finds variables that a blank or an apostrophe in their default cuts off at the end of the attribute. */
+/** Finds variables that the end of their attribute cuts in two, because their default has a blank or an apostrophe. */
 function* cutReferences(html: string, attributes: readonly Attribute[]): Generator<number> {
 	let next = 0;
 	for (const { 0: token, 1: reference = '', index } of html.matchAll(referencePattern())) {
@@ -59,7 +59,7 @@ export function textGuards(text: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** Keeps variables unfilled in an attribute that contains a whole document, where no escaping makes a value safe. */
+/** Leaves variables in `srcdoc` unfilled: it contains a whole document, where no single escaping makes a value safe. */
 function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
 	for (const { text, offset } of segments) {
 		if (offset === null) continue;
@@ -96,7 +96,7 @@ function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void
 	}
 }
 
-/** Adds quotes, because a value with a space would add attributes to `<a href=#url#>`. */
+/** Quotes attributes, because a value with a space would add attributes to the unquoted `<a href=#url#>`. */
 export function quoteAttributes(html: string): string {
 	const edits = markupWithVariables(html)
 		.attributes.filter(({ isQuoted }) => !isQuoted)

@@ -28,7 +28,7 @@ export function plainLetters(text: string): string {
 		.replace(/[^\x00-\x7f]/gu, (letter) => latinLetters.get(letter) ?? letter);
 }
 
-/** `Umsatz (€)` becomes `umsatz`, `Πόλη` `poli`, and `2024` `_2024`. Null if no character is usable. */
+/** `Umsatz (€)` becomes `umsatz`, `Πόλη` `poli`, and `2024` `_2024`. Null if the result is invalid or reserved. */
 export function variableOf(column: string): string | null {
 	const plain = column.replace(/^meta\./i, '');
 	if (variablePattern.test(plain)) return isFreeVariable(plain) ? plain : null;
@@ -55,7 +55,7 @@ export const emailNames = namesOf(
 
 const joiner = '+';
 
-/** Columns of `--map "First+Last=name"`. A column itself may have the name `A+B`, so the longest name wins. */
+/** Splits `First+Last` of `--map "First+Last=name"`. A single column may be named `A+B`, so the longest name wins. */
 export function partsOf(
 	source: string,
 	find: (name: string) => string | undefined,

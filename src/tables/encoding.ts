@@ -5,7 +5,7 @@ export interface EncodingFound {
 	bomBytes: number;
 }
 
-/** Ignores a UTF-8 byte order mark before a code page, which some programs write. Null for a code page. */
+/** Returns null for a code page, even after a UTF-8 byte order mark, which some programs write there. */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
 	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
@@ -59,7 +59,7 @@ export function cutPartialCharacter(bytes: Buffer): Buffer {
 	return bytes;
 }
 
-/** UTF-8 sequences rarely occur by chance in a code page, so with enough of them only broken rows are rejected. */
+/** UTF-8 sequences are rare in a code page, so a text with enough of them is UTF-8 in which some rows are broken. */
 function isDamagedUtf8(bytes: Buffer): boolean {
 	const text = bytes.toString();
 	const broken = text.match(/\ufffd/g)?.length ?? 0;
@@ -71,7 +71,7 @@ function isDamagedUtf8(bytes: Buffer): boolean {
 	);
 }
 
-/** Addresses, delimiters and line ends are ASCII, so a fifth of the pairs or more have a zero, all on one side. */
+/** Finds UTF-16 by its ASCII (addresses, delimiters): a fifth of the byte pairs contain a zero, always on one side. */
 function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	const pairs = Math.floor(prefix.length / 2);
 	let even = 0;
@@ -85,7 +85,7 @@ function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	return odd === 0 ? 'utf-16be' : null;
 }
 
-/** In UTF-16, delimiters and line ends of the header contain zeros. NULs only after it are faults of cells. */
+/** True if the header line contains zero bytes, as in UTF-16. If only later lines do, these are NULs in cells. */
 function hasWideLine(prefix: Buffer): boolean {
 	const feed = prefix.indexOf(10);
 	return feed === -1 || prefix.subarray(0, feed).includes(0) || (feed % 2 === 0 && prefix[feed + 1] === 0);

@@ -1,7 +1,7 @@
 const maxCellBytes = 1024 * 1024;
-/** Limits a row, in bytes of UTF-8, because a batch of an import has at most 4 MiB. */
+/** Maximum length of a row in UTF-8. An import batch has at most 4 MiB. */
 export const maxRowBytes = 4 * 1024 * 1024;
-/** Limits columns. A header with more is a matrix or has a wrong delimiter. */
+/** Maximum number of columns. A header with more is a matrix, or the delimiter is wrong. */
 export const maxColumns = 2_000;
 export const sniffBytes = 256 * 1024;
 
@@ -17,7 +17,7 @@ export type RowFault =
 	| 'bad_json' // a line of NDJSON that is not an object, or has a value without a text form
 	| 'unknown_key'; // a key that first occurs too late to become a column
 
-/** A bad row has the cells that could be separated. `nested`: columns with JSON. */
+/** A bad row has the cells that could be separated. `nested`: indexes of cells that are JSON objects or arrays. */
 export type TableRow =
 	| { kind: 'row'; line: number; cells: readonly string[]; nested?: readonly number[] }
 	| { kind: 'bad'; line: number; code: RowFault; error: string; cells: readonly string[] };
@@ -42,7 +42,7 @@ export type TableFault =
 export interface TableErrorOptions {
 	hint?: string;
 	details?: readonly unknown[];
-	/** A path that the user may not write. The caller explains how to make it writable. */
+	/** A path that could not be written. The caller explains how to make it writable. */
 	unwritten?: string;
 	cause?: unknown;
 }
@@ -63,10 +63,10 @@ export class TableError extends Error {
 	}
 }
 
-/** Columns of a rejects file without data, which imports ignore. */
+/** The columns that a rejects file adds to the data. Imports ignore them. */
 export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 
-/** The code of a row whose address an earlier row of the import has. Such a row needs no correction. */
+/** `_code` of a row that repeats an address of the same import. Such a row needs no correction. */
 export const duplicateCode = 'duplicate';
 
 export interface RejectedRow {
@@ -78,7 +78,7 @@ export interface RejectedRow {
 
 const rejectsName = /\.rejects(?:-(\d{1,9}))?\.csv$/;
 
-/** Rejects files of one source form a series: `people.csv.rejects.csv`, `people.csv.rejects-2.csv` … */
+/** Returns the next name in a source's series: `people.csv.rejects.csv`, `people.csv.rejects-2.csv` … */
 export function nextRejectsPath(path: string): string {
 	const found = rejectsName.exec(path);
 	if (found === null) return `${path}.rejects.csv`;
@@ -89,19 +89,19 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** Returns the index of the first left-out column, which follows `_line`, `_code` and `_error` in a rejects file. */
+/** Returns where left-out columns start: in a rejects file, after `_line`, `_code` and `_error`. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;
 }
 
-/** The position of `_code` in the header of a rejects file, or null for another header. */
+/** Returns the position of `_code` in the header of a rejects file, or null for another header. */
 export function findCodeColumn(header: readonly string[]): number | null {
 	const names = header.map((name) => name.trim().toLowerCase());
 	return rejectColumns.every((name) => names.includes(name)) ? names.indexOf('_code') : null;
 }
 
-/** Texts for `_error`. The error of a single cell also names it. */
+/** Texts for `_error`. The error of a single cell also gives the cell's number. */
 export const faultMessages = {
 	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
 	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',

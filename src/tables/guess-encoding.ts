@@ -1,4 +1,4 @@
-/** Reads a text in each code page, and picks the result most like words of its languages, by log likelihood. */
+/** Decodes a text with each code page, and picks the result whose letters are likeliest in the page's languages. */
 import iconv from 'iconv-lite';
 import { commonCharacters, letterPairs } from './letter-frequencies.js';
 
@@ -8,9 +8,9 @@ export interface EncodingGuess {
 	candidates: readonly { encoding: string; sample: string }[];
 }
 
-/** With a smaller lead, a second encoding is plausible: one in fifty such guesses would be wrong. */
+/** Minimum lead of the best log likelihood. With a smaller lead, one guess in fifty would be wrong. */
 const leastLead = 4;
-/** Log likelihood per letter, below which nothing looks like a text. */
+/** Minimum log likelihood per letter. Below it, even the best result does not look like a text. */
 const leastLikely = -11;
 const maxCandidates = 5;
 const maxWords = 600;
@@ -36,7 +36,7 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 	return { encoding: best.page.encoding, isStrong, candidates };
 }
 
-/** This many bytes of lines beyond ASCII suffice for a guess. */
+/** Maximum bytes of non-ASCII lines to collect. A guess needs no more. */
 export const evidenceBytes = 48 * 1024;
 
 /** Returns whole lines that have bytes beyond ASCII, in order, up to 48 KiB. */
@@ -101,7 +101,7 @@ const codePages: readonly CodePage[] = [
 
 const hintWeight = 4;
 
-/** Returns the share of each country among addresses with a country's domain. */
+/** Returns the share of each country among addresses with a country-code domain. */
 function countryHints(evidence: Buffer): ReadonlyMap<string, number> {
 	const found = evidence.toString('latin1').match(/(?<=@[\w.-]{1,100}\.)[a-z]{2}(?![\w.-])/gi) ?? [];
 	const counts = new Map<string, number>();
@@ -117,7 +117,7 @@ interface Reading {
 	letters: number;
 }
 
-/** A broken byte in a long text is a fault of its line; in a short text it rules out the encoding. */
+/** Accepts one broken character in a hundred, as a fault of its line. More of them rule out the encoding. */
 function isWhole({ text }: Reading): boolean {
 	const broken = text.match(brokenCharacters)?.length ?? 0;
 	return broken === 0 || broken * 100 <= (text.match(/[^\x00-\x7f]/gu)?.length ?? 0);
@@ -231,13 +231,13 @@ function judgeCapital({ last, next }: Around): number {
 
 function judgePlace(sign: string, { last, next }: Around): number {
 	if (isLetter(last) && isLetter(next)) {
-		// In Catalan, the dot is between two l.
+		// Catalan writes the dot between two l: `l·l`.
 		const joins = sign === '·' ? /^l$/i.test(last) && /^l$/i.test(next) : sign === '’';
 		return joins ? 0 : likelihoods.strange;
 	}
 	if (isLetter(next)) {
 		if (!openingSigns.includes(sign)) return likelihoods.strange;
-		// These open a sentence, which starts with a capital.
+		// `¡` and `¿` open a sentence, so a capital follows.
 		return '¡¿'.includes(sign) && isSmall(next) ? likelihoods.strange / 2 : 0;
 	}
 	return isLetter(last) && !closingSigns.includes(sign) ? likelihoods.strange / 2 : 0;
@@ -255,7 +255,7 @@ function judgePair(before: string, letter: string, { pairs, letters }: Model): n
 	const likely = Math.log(
 		0.85 * (pairs.get(before)?.get(letter) ?? 0) + 0.15 * (letters.get(letter) ?? rareLetter),
 	);
-	// ASCII is the same in all code pages: it indicates the language, but not whether the rest is plausible.
+	// ASCII is the same in all code pages, so limit its weight: it indicates only the language.
 	return isAscii(before + letter) ? Math.max(-1, Math.min(1, (likely - usualAscii) / 3)) : likely;
 }
 
@@ -308,7 +308,7 @@ function judgeCharacter(
 	return usualSigns.includes(char) ? -9 : -13;
 }
 
-/** The standards put frequent characters first, so these are the leading bytes of the first level. */
+/** Lead bytes of the first level in each standard, which contains the frequent characters. */
 const firstLevels: Readonly<Record<string, readonly [encoding: string, from: number, to: number]>> = {
 	zh: ['gb2312', 0xb0, 0xd7],
 	'zh-Hant': ['big5', 0xa4, 0xc6],
@@ -320,7 +320,7 @@ function isFirstLevel(char: string, language: string, encoding: string): boolean
 	const [standard = encoding, from = 0, to = 0] = firstLevels[language] ?? [];
 	const bytes = iconv.encode(char, standard);
 	const lead = bytes[0] ?? 0;
-	// Later versions of the Chinese and Korean standards added the trailing bytes below 0xa1.
+	// Trail bytes below 0xa1 belong to extensions of the simplified Chinese and Korean standards.
 	const isOwn = language === 'ja' || language === 'zh-Hant' || (bytes[1] ?? 0) >= 0xa1;
 	return bytes.length === 2 && isOwn && lead >= from && lead <= to;
 }

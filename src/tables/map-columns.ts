@@ -36,7 +36,7 @@ export interface Mapping {
 	ignored: readonly string[];
 	/** Positions of columns that the user left out, now or in the import that wrote this rejects file. */
 	leftOut: readonly number[];
-	/** The position of `_code` in a rejects file, because duplicates and rows of another width are rejected again. */
+	/** The position of `_code` in a rejects file. The import rejects some rows again because of their code. */
 	codeColumn?: number;
 	states?: readonly StateColumn[];
 }
@@ -46,10 +46,10 @@ export interface HeaderOptions {
 	/** `--map` as given: `E-Mail Address=email`, `First+Last=name`. The target `-` leaves the column out. */
 	map?: readonly string[];
 	unknown?: 'refuse' | 'create' | 'ignore';
-	/** Cells of the first rows. Columns that seem to say who may get mail are refused unless they are mapped. */
+	/** Cells of the first rows. A column whose cells seem to say who may get mail is refused unless it is mapped. */
 	sampled?: Sampled;
 	stateWords?: Readonly<Record<string, State>>;
-	/** Columns that are not fields. The default is a subscriber's. */
+	/** The columns that are not fields. Defaults to those of a subscriber. */
 	record?: RecordColumns;
 }
 
@@ -81,7 +81,7 @@ export type HeaderResult =
 	| { kind: 'mapped'; mapping: Mapping }
 	| { kind: 'refused'; findings: readonly HeaderFinding[] };
 
-/** A target may need a new field. Null leaves the column out. */
+/** `field` is a field to create for the target. Null leaves the column out. */
 type Decision = { target: string; field?: KnownField } | HeaderFinding | null;
 
 const subscriber: RecordColumns = {
@@ -150,7 +150,7 @@ class Header {
 		this.#readMap();
 		const email = this.#findEmail();
 		if (email !== null) this.#named.set(email, 'email');
-		// Several columns may lack a name: each is unknown by itself.
+		// Columns without a name are not duplicates of each other.
 		const twice = names.filter((name, at) => name !== '' && names.indexOf(name) !== at);
 		for (const column of new Set(twice))
 			this.#refuse('duplicate', column, `the column ${show(column)} appears twice`);
@@ -197,7 +197,7 @@ class Header {
 			const found = find(column);
 			const parts = found === undefined ? partsOf(column, find) : null;
 			if (!isWhole(cut, target)) this.#refuse('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`);
-			// Skip an unnamed column without cells, which is left out anyway.
+			// Skip `--map "=-"` without an unnamed column: the reader has left out blank columns at the end.
 			else if (column === '' && found === undefined) continue;
 			else if (parts !== null && target === '-') for (const part of parts) this.#named.set(part, target);
 			else if (parts !== null) this.#joins.push({ source: column, parts, target });
@@ -209,7 +209,7 @@ class Header {
 		}
 	}
 
-	/** Returns the only column with another name for e-mail, unless some column is named `email`; null if there is none. */
+	/** Returns the only column in `emailNames`. Null if there are several, or if another column has the address. */
 	#findEmail(): string | null {
 		const names = this.#names;
 		const found = names.filter((column) => emailNames.has(fold(column)));
@@ -223,7 +223,7 @@ class Header {
 		const parts = new Set(this.#joins.flatMap((join) => join.parts));
 		const fixed = this.#passedOver();
 		const leftOutStart = findLeftOutStart(this.#names);
-		// If another column says who left, a field may contain such words.
+		// If another column says who left, a field may contain words such as `unsubscribed`.
 		const tellsLeavers =
 			this.#names.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
 			[...this.#named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
@@ -238,7 +238,7 @@ class Header {
 		}
 	}
 
-	/** Read-only columns, if the file is an export of this API. In another file they are ordinary columns. */
+	/** Returns the read-only columns to skip in an export of this API. In other files, they are ordinary columns. */
 	#passedOver(): ReadonlySet<string> {
 		const names = this.#names;
 		const found = Object.entries(readOnly).filter(([column]) => names.includes(column));
@@ -260,7 +260,7 @@ class Header {
 		{ target, tellsLeavers }: { target: string; tellsLeavers: boolean },
 	): Decision {
 		const named = this.#find(column, target);
-		// `--map Status=status --create-fields` would import leavers as active, so new fields need `meta.status`.
+		// `--map Status=status --create-fields` would import leavers as active. Require `meta.status` instead.
 		const isNew = named !== null && 'field' in named && !target.startsWith('meta.');
 		const isSlip = isNew && (fold(target) === fold(column) || this.#cellsOf(index)?.some(tellsOfLeaver));
 		return (isSlip && !tellsLeavers && this.#findState(column, index)) || named;
@@ -291,7 +291,7 @@ class Header {
 		return isState ? state(column, sampled.cells[index]) : null;
 	}
 
-	/** Prefers exact to folded names, and the record's columns to fields. Several matches make the header ambiguous. */
+	/** Prefers exact names, the record's columns first. Among folded names, only `email` precedes fields. */
 	#targetsOf(column: string): string[] {
 		const { fields } = this.#options;
 		if (this.#record.names.includes(column)) return [column];
@@ -364,12 +364,12 @@ class Header {
 	}
 }
 
-/** True if COLUMN and FIELD are given. Columns without a name can only be left out, because there may be several. */
+/** True if COLUMN and FIELD are given. Without COLUMN, only `-` is valid, because several columns may lack a name. */
 function isWhole(cut: number, target: string): boolean {
 	return cut > 0 ? target !== '' : cut === 0 && target === '-';
 }
 
-/** Controls can reorder the displayed text, so names of fields must not contain them. */
+/** Control characters can reorder displayed text, so names of fields must not contain them. */
 const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const nameless = 'a column without a name: --map "=-" leaves it out';
 

@@ -82,7 +82,7 @@ export class OutputFile {
 		return writing(this.#named, () => this.#file.writeFile(content));
 	}
 
-	/** Renames the file to its path, durably. Throws `TableError` if another program has created that path meanwhile. */
+	/** Renames the file to its path, durably. With `refuse`, throws if another program has created that path meanwhile. */
 	async finish(): Promise<void> {
 		const place = this.#place;
 		if (place === null) return this.#file.close();
@@ -104,7 +104,7 @@ export class OutputFile {
 	}
 }
 
-// A rename would replace a file created meanwhile, but a link does not. Some file systems do not support links.
+// `link` does not replace a file created meanwhile, as `rename` would. Some file systems support only `rename`.
 async function putInPlace({ path, target, temporary, whenThere }: Place): Promise<void> {
 	if (whenThere === 'replace') return rename(temporary, target);
 	try {
@@ -117,7 +117,7 @@ async function putInPlace({ path, target, temporary, whenThere }: Place): Promis
 	await rm(temporary);
 }
 
-/** Only the owner can read the file, whatever the umask. A umask of 0777 would prevent opening it again. */
+/** Creates a file that only its owner can read. Without `chmod`, a umask of 0777 would prevent opening it again. */
 function opened(file: string, path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
 	return writing(path, async () => {
 		const handle = await open(file, flags, 0o600);
@@ -126,7 +126,7 @@ function opened(file: string, path: string, flags: 'w' | 'wx'): Promise<FileHand
 	});
 }
 
-/** Errors of the system name the given path, instead of the temporary one. */
+/** Turns system errors into a `TableError` that names `path`, not the temporary file. */
 async function writing<T>(path: string, write: () => Promise<T>): Promise<T> {
 	try {
 		return await write();

@@ -4,7 +4,7 @@ import { parse } from 'csv-parse/sync';
 import { maxRowBytes } from './finding.js';
 
 export type RawRow =
-	/** `isText` is false if some bytes are not UTF-8, which are read as U+FFFD. */
+	/** `isText` is false if the row is not UTF-8. The invalid bytes are then U+FFFD in `cells`. */
 	| { kind: 'record'; line: number; cells: readonly string[]; isText: boolean }
 	/** `bytes` is the row's first line; only this line is skipped. */
 	| { kind: 'broken'; line: number; fault: QuoteFault; bytes: Buffer };
@@ -16,7 +16,7 @@ interface Parsed extends Omit<Scanned, 'spans'> {
 export function parseBlock(block: TextBlock): Parsed {
 	const { spans, ...rest } = scanRows(block);
 	const { bytes, delimiter } = block;
-	// Check all rows together, and each row only if that fails.
+	// Check all rows together for UTF-8, and each row only if that fails.
 	const isText = isUtf8(bytes.subarray(spans[0]?.begin ?? 0, spans.at(-1)?.end ?? 0));
 	const quoted = spans.filter(({ fault, isPlain }) => fault === null && !isPlain);
 	const joined = Buffer.concat(quoted.flatMap((span) => withoutGaps(bytes, span)));
@@ -46,7 +46,7 @@ function withoutGaps(bytes: Buffer, { begin, end, gaps }: RowSpan): Buffer[] {
 function plainCells(bytes: Buffer, { begin, end }: RowSpan, delimiter: string): string[] {
 	let last = end;
 	while (last > begin && isLineEnd(bytes[last - 1])) last -= 1;
-	// Create a string of the row, because its cells keep it in memory, and would otherwise keep the block.
+	// Decode only the row, because its cells keep the decoded string in memory.
 	return bytes.toString('utf8', begin, last).split(delimiter);
 }
 
@@ -87,7 +87,7 @@ interface Scanned {
 	/** Bytes of the spans and of blank lines. Pass the rest again with more data. */
 	used: number;
 	line: number;
-	/** The row at `used` exceeds the maximum length. `fault` is null while its quotes are valid. */
+	/** Set if the row at `used` exceeds the maximum length. `fault` is null if its quotes are valid so far. */
 	long: { fault: QuoteFault | null } | null;
 }
 
@@ -95,7 +95,7 @@ const lf = 10;
 const cr = 13;
 const quote = 34;
 
-/** Returns the rows of the block in order. Other block boundaries give the same rows. */
+/** Returns the rows of the block in order. The rows do not depend on where blocks end. */
 export function scanRows({
 	bytes,
 	delimiter,
@@ -126,7 +126,7 @@ export function scanRows({
 	return { spans, used: next.at, line: next.line, long: null };
 }
 
-/** Returns the offset after the next line end; -1 without one, or if it may continue in the next block. */
+/** Returns the offset after the next line end; -1 if there is none, or if its LF may follow in the next block. */
 export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number {
 	for (let at = start; at < bytes.length; at += 1) {
 		if (isLineEnd(bytes[at])) return behindLineEnd(bytes, at, isLast);
@@ -134,7 +134,7 @@ export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number
 	return -1;
 }
 
-/** Skips blank lines, and byte order marks of joined files. Keeps a last CR, because an LF may follow in the next block. */
+/** Skips blank lines and byte order marks of joined files, but not a last CR: its LF may follow in the next block. */
 function passBlankLines(
 	bytes: Buffer,
 	next: { at: number; line: number },
@@ -201,7 +201,7 @@ function unlessCut(found: Fault | 'cut'): Fault | null {
 	return found === 'cut' ? null : found;
 }
 
-/** `cut`: the block, or the maximum length, ends within the quotes. */
+/** Returns the offset after the closing quote. `cut`: the block or the maximum length ends before it is certain. */
 function endOfQuotes(
 	bytes: Buffer,
 	start: number,
@@ -276,7 +276,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** If the first line has an odd number of quotes, its cell is unclosed, and the next quote opens a cell of a later row. */
+/** Blames an unclosed cell if the first line has an odd number of quotes: the quote found belongs to a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);
@@ -302,7 +302,7 @@ export async function* inBlocks<Item>(
 		const rest = yield* read(Buffer.concat(chunks), false);
 		chunks = rest.length === 0 ? [] : [Buffer.from(rest)];
 		pending = rest.length;
-		// Doubled if a block has no whole row, so that a long row takes linear time.
+		// Double the size if a block has no whole row, so that a long row takes linear time.
 		wanted = Math.max(blockBytes, Math.min(pending * 2, maxRowBytes + blockBytes));
 	}
 	yield* read(Buffer.concat(chunks), true);

@@ -16,7 +16,7 @@ export function readCsv(
 	return inBlocks(source, (bytes, isLast) => reader.parse(bytes, isLast));
 }
 
-/** The garbage collector copies cells of waiting rows. Cells of this many rows fit into its youngest space. */
+/** Rows to parse at once. The garbage collector copies waiting cells if they do not fit into its youngest space. */
 const rowsAtOnce = 200;
 const shownCharacters = 1000;
 
@@ -59,7 +59,7 @@ class CsvReader {
 		return bytes;
 	}
 
-	/** Rejects only the first line of the row, even inside quotes, and continues with the next line. */
+	/** Rejects only the first line of a row that is too long, even inside quotes, and continues with the next line. */
 	*#giveUp(bytes: Buffer, fault: QuoteFault | null): Generator<TableRow, Buffer> {
 		const end = endOfLine(bytes.subarray(0, maxRowBytes), 0, false);
 		const cells = [showLine(end === -1 ? bytes : bytes.subarray(0, end))];
@@ -86,7 +86,7 @@ class CsvReader {
 		return { kind: 'bad', line, ...fault, cells: this.#joinSurplus(cells, this.#width) };
 	}
 
-	/** Joins surplus cells: a million of them take a megabyte in the file, but fifty in memory. */
+	/** Joins surplus cells, because a million of them take 1 MB in the file but 50 MB in memory. */
 	#joinSurplus(cells: readonly string[], width: number): readonly string[] {
 		if (cells.length <= width + 1) return cells;
 		return [...cells.slice(0, width), cells.slice(width).join(this.#delimiter)];

@@ -43,7 +43,7 @@ class LineSplitter {
 		else if (!isBlank(bytes)) yield { line, bytes, length: bytes.length, isCut: bytes.length > maxRowBytes };
 	}
 
-	/** Keeps a last CR, because its LF may come with the next block. */
+	/** Keeps only the start of a line that is too long. Leaves a last CR, because its LF may come with the next block. */
 	#passOver(rest: Buffer): Buffer {
 		const length = rest.length - (rest.at(-1) === 13 ? 1 : 0);
 		this.#cut ??= { bytes: Buffer.from(rest.subarray(0, blockBytes)), length: 0 };

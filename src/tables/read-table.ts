@@ -36,7 +36,7 @@ interface Peeked {
 	isWhole: boolean;
 }
 
-/** Throws `TableError` for a source without a table. Keeps at most the prefix and one row in memory. */
+/** Throws `TableError` for a source without a table. Keeps at most the prefix and a block of rows in memory. */
 export async function openTable(source: TableSource, options: TableOptions = {}): Promise<Table> {
 	const name = sourceName(source);
 	const bytes = readBytes(source, options.signal);
@@ -73,7 +73,7 @@ export async function openTable(source: TableSource, options: TableOptions = {})
 	}
 }
 
-/** Bytes beyond ASCII may come late, so search the whole source for them if it can be read twice. */
+/** Non-ASCII lines may come late, so search the whole source for them if it can be read twice. */
 async function evidenceOf(
 	source: TableSource,
 	prefix: Buffer,
@@ -123,7 +123,7 @@ async function readPrefix(bytes: AsyncGenerator<Uint8Array>): Promise<{ prefix: 
 
 const peekedRows = 1_000;
 
-/** Reads the first rows separately, because a pipe may send no more bytes for a long time. */
+/** Reads the first rows from the prefix alone, because a pipe may send no more bytes for a long time. */
 async function peek(open: () => Promise<Opened>, isWhole: boolean): Promise<Peeked> {
 	const rows: TableRow[] = [];
 	const found = await open().catch(() => null);
@@ -154,7 +154,7 @@ async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): Asyn
 		yield markBroken(decoder.write(Buffer.from(chunk)));
 	}
 	yield markBroken(decoder.end() ?? '');
-	// The decoder drops half a UTF-16 unit.
+	// The decoder drops an odd last byte.
 	if (encoding.startsWith('utf-16') && length % 2 === 1) yield broken;
 }
 
@@ -171,7 +171,7 @@ const broken = Buffer.from([0xff]);
 
 const replacementMark = Buffer.from([0xef, 0xbf, 0xbd]);
 
-/** Omits the first bytes but keeps the line end, so that line numbers match the file. */
+/** Omits the `sep=` hint but not its line end, so that line numbers match the file. */
 async function* without(text: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array> {
 	let left = bytes;
 	for await (const chunk of text) {

@@ -14,7 +14,7 @@ interface SniffOptions {
 	evidence?: Buffer | null;
 }
 
-/** `hintBytes`: the length of a `sep=` hint for spreadsheets. `blankColumns`: those at the end of the header. */
+/** `hintBytes`: the length of a `sep=` hint. `blankColumns`: the number of blank columns at the end of the header. */
 type Sniffed =
 	| ({
 			kind: 'text';
@@ -85,7 +85,7 @@ function readHint(text: string): { delimiter: string; bytes: number } | null {
 
 const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
 
-/** Headers rarely start with a brace and a quote. An array counts if it has one object per line. */
+/** A text that starts with an object is NDJSON: CSV headers rarely do. So is an array with one object per line. */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
 	const start = text.trimStart();
 	if (start.startsWith('[')) {
@@ -109,7 +109,7 @@ function beginsWithObjectLine(text: string): boolean {
 	return object.startsWith('{') && object.endsWith('}');
 }
 
-/** Picks the delimiter that gives the first 20 records the same width; among several, the one with the most columns. */
+/** Picks the delimiter with which most of the first 20 records have the header's width, then that with more columns. */
 function detectDelimiter(text: string, isWhole: boolean): string {
 	const bytes = Buffer.from(text);
 	let best = { delimiter: ',', agreement: 0, width: 1 };
@@ -127,7 +127,7 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/** Spreadsheets pad lines with delimiters, so a column counts only if one of the first 1,000 rows has a cell there. */
+/** Spreadsheets pad lines with delimiters, so last columns are blank if the first 1,000 rows have no cells there. */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
@@ -172,7 +172,7 @@ function findEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused {
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
 }
 
-/** If the prefix is only ASCII, the lines beyond ASCII decide. */
+/** If the prefix is only ASCII, `evidence` decides: the non-ASCII lines of the whole source. */
 function detect(prefix: Buffer, { evidence, isWhole }: SniffOptions): EncodingFound | null {
 	const lines = evidence?.length && isAscii(prefix.subarray(utf8Mark(prefix))) ? evidence : null;
 	const found = detectUnicode(lines ?? prefix, lines !== null || isWhole);
@@ -215,7 +215,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 
 const noText = new Set(['base64', 'hex']);
 
-/** Texts in code pages rarely contain the byte sequences of UTF-8 letters, except for a few ideographs. */
+/** UTF-8 letters are rare byte sequences in a code page, but one or two can be ideographs of a multi-byte page. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);
@@ -233,7 +233,7 @@ function canonical(name: string): string {
 	return page === undefined ? name.toLowerCase() : `windows-${page}`;
 }
 
-/** A byte order mark, zero bytes of UTF-16 and invalid UTF-8 are evidence; a guess is not. `seems` null: a code page. */
+/** Only a byte order mark, UTF-16 and invalid UTF-8 contradict the named encoding. `seems` is null for a code page. */
 function contradicts(named: string, seems: string | null, isMarked: boolean): boolean {
 	const isWide = (encoding: string | null) => encoding?.startsWith('utf-16') === true;
 	if (isWide(named) || isWide(seems)) {
@@ -248,7 +248,7 @@ function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): st
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 
-/** A stray NUL is a fault of its row. A file is binary if a tenth is controls, or if the header has a NUL. */
+/** A file is binary if a tenth is control characters, or if the header has a NUL. A later NUL is a fault of its row. */
 function looksBinary(text: string): boolean {
 	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
 	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));

@@ -34,14 +34,14 @@ export async function* readBytes(
 			yield next.value;
 		}
 	} finally {
-		// Do not await it: a hanging stream (a terminal, a pipe) would delay the end of an interrupted command.
+		// Do not await `return`: a hanging terminal or pipe would delay the end of an interrupted command.
 		iterator.return?.().catch(() => undefined);
 	}
 }
 
 export interface Survey {
 	sha256: string;
-	/** Line feeds, which are about the number of rows, for a progress display. 0 if lines end in CR only. */
+	/** Number of line feeds: an estimate of the rows for a progress display. 0 if lines end in CR only. */
 	lineFeeds: number;
 }
 
@@ -104,7 +104,7 @@ function unreadable(path: string, error: unknown): TableError {
 	return new TableError('unreadable', `cannot read ${path}: ${why}`, { cause: error });
 }
 
-/** A hanging read must not survive Ctrl-C. */
+/** Rejects when the signal aborts, because a hanging read must not delay Ctrl-C. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
 	if (signal === undefined) return work;
 	// After the abort nobody handles an error of the read.

@@ -13,7 +13,7 @@ export const stateCells: Readonly<Record<State, readonly [string, string | null]
 	active: ['true', null],
 };
 
-/** A column mapped to `state`. `yes` and `no` are states if its name implies them. Plain data for threads. */
+/** A column mapped to `state`. `yes` and `no`: the states that such cells mean, if its name implies them. */
 export interface StateColumn {
 	index: number;
 	yes: State | null;
@@ -44,7 +44,7 @@ const knownWords: ReadonlyMap<string, State> = new Map(
 	states.flatMap((state) => wordsOf(wordsOfStates[state]).map((word): [string, State] => [word, state])),
 );
 
-/** Words that orders and tasks have too. A single such word does not make its column, or a longer text, a state. */
+/** Words that describe orders and tasks too. One such word does not make its column, or a longer text, a state. */
 const commonWords = new Set(
 	wordsOf(`bounce cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
 		pending waiting unverified ausstehend enattente pendiente inattesa pendente oczekujący väntande 未確認 確認待ち`),
@@ -65,7 +65,7 @@ const noWords = new Set(
 	),
 );
 
-/** The first match counts, because `unsubscribed` contains `subscribed`. */
+/** The order matters: the first match counts, and `unsubscribed` contains `subscribed`. */
 const partsOfNames = {
 	unconfirmed:
 		'unconfirm|pending|unverif|notconfirm|unbestatigt|sinconfirmar|onbevestigd|niepotwierdz|obekraftad|未確認',
@@ -100,7 +100,7 @@ const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>
 const general: ReadonlySet<Named> = new Set<Named>([
 	...(['unconfirmed', 'bounced', 'complained', 'gone', 'status', 'confirmed'] as const),
 ]);
-/** Words beside which the name of a column still describes a person. */
+/** Words that the name of a column may contain and still describe a person. */
 const personWords = new Set(
 	wordsOf(`is has was been by from of to the all any for as not no in with meta date time timestamp day reason grund count counter number total flag status state global current last first soft hard double opt out only clean hold marked reported
 		id ip email emails mail mails e address addresses user contact subscriber customer client member person people account profile recipient record list campaign campaigns newsletter marketing mailing subscription membership consent message type
@@ -134,7 +134,7 @@ export function stateColumn(column: string, index: number, words: StateColumn['w
 const time = /^\d{4}[-./年]\d\d?|^\d{1,2}[./]\d{1,2}[./]\d{2,4}|^\d{9,13}$/;
 const zeroTime = /^0000-00-00/;
 
-/** Null: the cell has no state. `unknown`: an unknown word, or a blank cell of a column whose yes means subscribed. */
+/** Null: the cell has no state. `unknown`: an unknown word, or a blank cell of a column whose `yes` is `active`. */
 export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 'unknown' | null {
 	const word = plainWord(cell);
 	if (Object.hasOwn(words, word)) return words[word] ?? null;
@@ -146,7 +146,7 @@ export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 
 	return (is(noWords, zeroTime) ? no : is(yesWords, time) ? yes : within()) ?? 'unknown';
 }
 
-/** Finds words of leavers in free text: among three words, or at the start (`vip, unsubscribed`, `opted out 2020`). */
+/** Finds words of leavers in each item of a list: at its start, or anywhere if it has at most three words. */
 function wordsWithin(cell: string): string[] {
 	return cell.split(/[,;|/\n]/).flatMap((item) => {
 		const words = item.split(/[^\p{L}\p{M}]+/u).filter((word) => word !== '');
@@ -197,11 +197,11 @@ export function tellsState(column: string, index: number, { cells, rows, isWhole
 	if (filled.length > 0 && words.filter(isState).length >= filled.length * 0.9) return true;
 	const name = nameOf(column);
 	if (name === null) return false;
-	// These also name other things: `NO` and `ON` are provinces, and an order has a status.
+	// Such names may describe other things: a state may be the province `ON`, and orders have a status.
 	const isGeneral = general.has(name) && (isOfOthers(column, name) || ofOthers.test(plainWord(column)));
 	if (name === 'place' || isGeneral) return words.some(isState);
 	if (name === 'newsletter' || name === 'valid') return words.some(isAnswer);
-	// If everybody has a time or an IP address, it is that of the subscription and distinguishes nobody.
+	// A time or IP address in every row belongs to the subscription, and does not tell who left.
 	const isFull = isWhole && rows > 0 && filled.length === rows;
 	const isTimes =
 		isFull && filled.every((cell) => time.test(cell) || /^[\d.]{7,}$|^[\da-f:]{6,}$/i.test(cell));

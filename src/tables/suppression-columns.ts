@@ -63,7 +63,7 @@ export function toSuppressionRow(
 		const cell = cells[at]?.trim() ?? '';
 		return cell === '' ? [] : [[column, readCell(column, cell)] as const];
 	});
-	// Cells stay unchecked text, because the service checks each row.
+	// Do not check the cells, because the service checks each row.
 	return { email: '', ...missing, ...Object.fromEntries(given) } as SuppressionRow;
 }
 

@@ -21,7 +21,7 @@ export function guardFormula(cell: string): string {
 			guarded += `${cell.slice(written, at)}'`;
 			written = at;
 		}
-		// Quotes and blanks may precede the formula of such an inner cell.
+		// In such an inner cell, quotes and blanks may precede the formula.
 		isStart = /[;\t\r\n]/.test(char) || (isStart && !isFormula && at > 0 && /["\s]/.test(char));
 	}
 	return guarded + cell.slice(written);
@@ -29,7 +29,7 @@ export function guardFormula(cell: string): string {
 
 const formulaSigns = '=+-@\uff1d\uff0b\uff0d\uff20';
 
-/** Quotes a leading BOM, which readers would take for the file's, and outer blanks, which some readers strip. */
+/** Quotes a leading BOM, which a reader would take for the mark of the file, and outer blanks, which some strip. */
 export function formatCell(cell: string, delimiter = ','): string {
 	if (cell === '') return cell;
 	const isPlain = !/["\r\n]|^[\s\uFEFF]|\s$/.test(cell) && !cell.includes(delimiter);

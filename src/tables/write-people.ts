@@ -75,7 +75,7 @@ function placesOf(columns: readonly PeopleColumn[]): (number | string | null)[] 
 	});
 }
 
-/** Joins strings, because an object per person costs as much as reading it. */
+/** Joins strings, because creating an object per subscriber takes as long as reading the subscriber. */
 export function jsonFormat(columns: readonly PeopleColumn[]): (tuple: SubscriberTuple) => string {
 	const keys: readonly string[] = tupleKeys[keysOf(columns)];
 	const metaAt = keys.indexOf('meta');
@@ -97,7 +97,7 @@ function recordColumn(name: RecordKey): PeopleColumn {
 	return { kind: 'record', name };
 }
 
-/** A field named like a column of the record, or of a rejects file, gets a prefix. */
+/** A field named like a column of the record, or of a rejects file, gets the prefix `meta.`. */
 function fieldColumn(variable: string): PeopleColumn {
 	const isTaken = recordKeys.has(variable) || isRejectColumn(variable);
 	return { kind: 'field', variable, name: isTaken ? `meta.${variable}` : variable };
@@ -107,7 +107,7 @@ function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
 	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
 }
 
-/** Null if the value has no text form. Ignores inherited properties. */
+/** Null unless the value is a non-empty string, which an inherited property never is. */
 function textOf(meta: Meta, variable: string): string | null {
 	const value = meta[variable];
 	return typeof value === 'string' && value !== '' ? value : null;
@@ -128,7 +128,7 @@ function isSaid(meta: Meta, own: ReadonlySet<string>): boolean {
 	return true;
 }
 
-/** Follows the order of the columns, then that of names, so that equal subscribers give equal bytes. */
+/** Orders variables by column, then by name, so that equal subscribers give equal bytes. */
 function metaParts(meta: Meta, first: Iterable<string>, others: readonly string[]): string[] {
 	const parts: string[] = [];
 	for (const variable of [...first, ...others]) {

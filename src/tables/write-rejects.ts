@@ -15,7 +15,7 @@ export interface RejectsOptions {
 	header: readonly string[];
 	leftOut?: readonly number[];
 	delimiter?: string;
-	/** Starts with a byte order mark, without which spreadsheets assume the machine's code page. */
+	/** Writes a byte order mark, without which spreadsheets assume the machine's code page. */
 	isMarked?: boolean;
 	resume?: boolean;
 }
@@ -30,12 +30,12 @@ export async function openRejects(options: RejectsOptions): Promise<RejectsFile>
 	return new RejectsFile({ ...state, lastLine });
 }
 
-/** Throws the errors of `openRejects` for a new run, but changes nothing. */
+/** Throws the errors of `openRejects` that do not depend on the content of the file. Changes nothing. */
 export async function assertRejects(options: RejectsOptions): Promise<void> {
 	await (options.resume === true ? stateOf(options) : freeState(options));
 }
 
-/** Returns the first path of the series that does not exist. */
+/** Returns the state of the first path in the series that does not exist. */
 async function freeState(options: RejectsOptions): Promise<State> {
 	for (let { path } = options; ; path = nextRejectsPath(path)) {
 		const state = await stateOf({ ...options, path });
@@ -161,7 +161,7 @@ function freeName(path: string): string {
 	}
 }
 
-/** A resumed run truncates the file to whole rows, so only the work of a batch is lost. */
+/** Suggests `--resume`, which truncates the file to whole rows, so that only the work of a batch is lost. */
 function notWritten(path: string, cause: unknown): TableError {
 	const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(cause));
 	const why = isFull ? 'no space is left on the disk' : systemReason(cause);
@@ -190,7 +190,7 @@ function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
-/** Returns the source's last line in the file (0: none), or null for another file. Removes a row cut off by a crash. */
+/** Returns the source line of the last row (0: none), or null for another file. Removes a row cut off by a crash. */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(headerOf(layout));
