@@ -28,7 +28,7 @@ export function plainLetters(text: string): string {
 		.replace(/[^\x00-\x7f]/gu, (letter) => latinLetters.get(letter) ?? letter);
 }
 
-/** `Umsatz (€)` becomes `umsatz`, `Πόλη` `poli`, and `2024` `_2024`. Null if the result is invalid or reserved. */
+/** `Umsatz (€)` becomes `umsatz`, `Πόλη` `poli`, `2024` `_2024`. Null if the result is invalid or reserved. */
 export function variableOf(column: string): string | null {
 	const plain = column.replace(/^meta\./i, '');
 	if (variablePattern.test(plain)) return isFreeVariable(plain) ? plain : null;

@@ -13,7 +13,7 @@ const usableBits = { least: 1024, most: 4096 };
 
 export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	return new Promise((resolve, reject) => {
-		// promisify fails: the build loads node:crypto lazily, and that removes the functions' promisified forms.
+		// Do not use promisify: the build loads node:crypto lazily, which removes the promisified forms of its functions.
 		const done = (error: Error | null, _publicKey: KeyObject, privateKey: KeyObject) =>
 			error === null ? resolve(materialOf(type, privateKey)) : reject(error);
 		if (type === 'rsa') generateKeyPair('rsa', { modulusLength: rsaBits }, done);
@@ -43,7 +43,7 @@ export function decodeKey(secret: string): KeyObject {
 
 export function recordOf({ type, secret }: KeyMaterial): string {
 	const spki = createPublicKey(decodeKey(secret)).export({ format: 'der', type: 'spki' });
-	// RFC 8463 s.4: only the 32 octets of the key, without the header.
+	// RFC 8463 s.4: only the 32 octets of the key, without the ASN.1 header.
 	const shown = type === 'ed25519' ? spki.subarray(-32) : spki;
 	return `v=DKIM1; k=${type}; p=${shown.toString('base64')}`;
 }

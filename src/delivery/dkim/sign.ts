@@ -12,7 +12,7 @@ export interface SigningKey {
 	domain: string;
 	selector: string;
 	type: DkimKeyType;
-	/** Parsed once, because parsing the PEM for each signature triples its cost. */
+	/** Already parsed, because parsing takes longer than signing. */
 	key: KeyObject;
 }
 
@@ -31,7 +31,7 @@ export async function signMessage(
 	return withSignatures(bytes, unsigned, signatures);
 }
 
-/** Signs in the calling thread, for threads that only compose. */
+/** Signs synchronously, for threads that only compose messages. */
 export function signMessageHere(bytes: Buffer, keys: readonly SigningKey[]): Buffer {
 	if (keys.length === 0) return bytes;
 	const { header, unsigned } = unsignedMessage(bytes, keys, []);
@@ -42,7 +42,7 @@ export function signMessageHere(bytes: Buffer, keys: readonly SigningKey[]): Buf
 	return withSignatures(bytes, unsigned, signatures);
 }
 
-/** The value of b= (RFC 6376 s.3.7): fields in the order of h=, then this field with an empty b=. */
+/** Returns the value of b= (RFC 6376 s.3.7). Signs the fields in the order of h=, then this field with an empty b=. */
 export function signFields(
 	key: Pick<SigningKey, 'type' | 'key'>,
 	header: string,
@@ -109,7 +109,7 @@ function folded(base64: string): string {
 	return lines.map((line) => `\r\n  ${line}`).join('');
 }
 
-/** Returns all keys of the domain, which all sign: RSA and Ed25519 together, or the old and the new key of a rotation. */
+/** Returns the keys of the domain. All of them sign: RSA and Ed25519, or the old and the new key of a rotation. */
 export type KeysFor = (from: string) => readonly SigningKey[] | Promise<readonly SigningKey[]>;
 
 /** Processes notice added or removed keys after this time. */
@@ -176,7 +176,7 @@ export function splitMessage(bytes: Buffer): { fields: HeaderField[]; body: Buff
 	return { fields, body: bytes.subarray(end === -1 ? bytes.length : end + 4) };
 }
 
-/** Finds the first line end without white space after it, which would continue the field. */
+/** Finds the first line end that white space does not follow. White space would continue the field. */
 function endOfField(header: string, start: number): number {
 	let end = header.indexOf('\r\n', start);
 	while (end !== -1 && isWhite(header.charCodeAt(end + 2))) end = header.indexOf('\r\n', end + 2);
@@ -187,13 +187,13 @@ function nameOf(text: string): string {
 	return text.slice(0, Math.max(0, text.indexOf(':'))).trimEnd();
 }
 
-/** h= names each of these once more than it occurs, so another Subject breaks the signature (s.8.15). */
+/** h= names each of these once more than it occurs, so that an added Subject breaks the signature (s.8.15). */
 const sealed: ReadonlyMap<string, string> = new Map(
 	'From Reply-To To Cc Subject Date Message-ID MIME-Version Content-Type Content-Transfer-Encoding'
 		.split(' ')
 		.map((name) => [name.toLowerCase(), name]),
 );
-/** Signed only if present, because a relay may add its own. RFC 8058 s.4 requires the first two. */
+/** Signed only if present, because a relay may add a missing one. RFC 8058 s.4 requires the first two. */
 const signedIfPresent =
 	/^(?:list-unsubscribe|list-unsubscribe-post|list-.+|content-.+|in-reply-to|references|feedback-id|auto-submitted)$/;
 

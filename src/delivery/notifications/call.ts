@@ -6,7 +6,7 @@ import { parseRetryAfter } from '../../api/backoff.js';
 import { refusalTexts } from '../../api/refusals.js';
 import { isPublicAddress, refuseLiteral } from './target.js';
 
-/** Assumption: 15 s per call, 64 KiB of the answer stored; the service document defines neither. */
+/** Assumptions: the service document defines neither a timeout nor how much of an answer is stored. */
 const defaultTimeoutMs = 15_000;
 const maxAnswerBytes = 64 * 1024;
 
@@ -45,7 +45,7 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 	}
 }
 
-/** If a name has several unreachable addresses, each has an error, and the error of the call has no message. */
+/** Joins the errors of all addresses of a name, because the error of the call itself then has no message. */
 function whyOf(error: unknown): string {
 	if (error instanceof AggregateError) return error.errors.map(whyOf).join('; ');
 	return error instanceof Error ? error.message : String(error);
@@ -107,7 +107,7 @@ function read(
 }
 
 function headOf({ statusCode, headers }: IncomingMessage): Omit<Answer, 'text'> {
-	// A date follows the clock of the target, so compare it with that clock.
+	// A date in `Retry-After` follows the clock of the target, so compare it with the `Date` of the answer.
 	const answeredAt = Date.parse(headers.date ?? '');
 	return {
 		status: statusCode ?? 0,
@@ -121,7 +121,7 @@ function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptio
 	return lookup === undefined ? {} : { lookup };
 }
 
-// Checks the address of the connection itself, because a second look-up may return another one.
+// Checks the address of the connection itself, because a second look-up may return another address.
 function publicOnly(lookup: typeof systemLookup | LookupFunction): LookupFunction {
 	return (hostname, options, callback) => {
 		lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -1,4 +1,4 @@
-/** Several processes can send. After the leases of a killed process, others send its deliveries again with the same ids. */
+/** Several processes can send. After a killed process's leases expire, others send its deliveries with the same ids. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
@@ -27,7 +27,7 @@ interface SenderOptions {
 	pollMs?: number;
 	drainMs?: number;
 	pauseMs?: number;
-	/** Default 120 s. This is longer than a call and its wait, because leases are not renewed. */
+	/** Default 120 s, which is longer than a call and the wait before it, because leases are not renewed. */
 	leaseMs?: number;
 }
 
@@ -89,7 +89,7 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read this before leasing: a delivery recorded meanwhile may be due again without being leased.
+				// Read this before leasing: a delivery whose outcome is recorded meanwhile may be due again, but not leased.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();

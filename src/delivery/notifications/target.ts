@@ -9,7 +9,7 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 const systemResolve: Resolve = async (hostname) =>
 	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
 
-/** Accepts a name that does not resolve, because the connection checks it again. `URL` has normalized `0x7f.1`. */
+/** Accepts a name that does not resolve: the connection checks it again. `URL` normalizes forms such as `0x7f.1`. */
 export async function refuseTarget(
 	url: string,
 	resolve: Resolve = systemResolve,

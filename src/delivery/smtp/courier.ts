@@ -32,7 +32,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	) => {
 		const { verdict } = classify(conversation, isShared);
 		const { kind, reply } = conversation;
-		// This process cuts slow conversations, so a break before the answer is not the server's fault.
+		// When this process stops, it cuts slow conversations. A break before the answer is then not the server's fault.
 		const outcome: DeliveryOutcome =
 			isCutting && kind === 'broken' && reply.phase !== 'answer'
 				? { kind: 'released', why: 'drain' }
@@ -71,7 +71,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	};
 }
 
-/** A reply about one recipient may concern only that recipient, so send other messages first for this long. */
+/** Infrastructure replies to RCPT and DATA may concern only one recipient, so send other messages for this long. */
 const stepBackMicros = 60 * microsPerSecond;
 
 function outcomeOf(
@@ -99,7 +99,7 @@ function outcomeOf(
 		case 'sender': {
 			const due_at = retryAt({ ...c, attempts: message.attempts + 1, createdAt: message.created_at });
 			if (due_at !== null) return { kind: 'deferred', reply, due_at };
-			// A message that fails after transient refusals of the sender counts like one after a permanent refusal.
+			// Transient refusals of the sender end like a permanent one, so classify the reply as if it were permanent.
 			const permanent = { ...conversation.reply, code: 500 + ((conversation.reply.code ?? 0) % 100) };
 			const isSenders = classify({ kind: conversation.kind, reply: permanent }).verdict === 'sender';
 			return { kind: 'failed', reply, ...(isSenders && { uncounted: true }) };
@@ -117,10 +117,10 @@ const delays = { first: 5 * 60 * microsPerSecond, longest: 4 * 3_600 * microsPer
 const jitter = 0.1;
 /** RFC 5321 s.4.5.4.1 recommends 4 to 5 days. */
 const giveUpAfter = 4 * microsPerDay;
-/** A campaign staged for days, or held by a paused queue, is already old at its first attempt. */
+/** Minimum number of attempts. A campaign staged or paused for days is already old at its first attempt. */
 const leastAttempts = 3;
 
-/** Null: the message fails. Waits 5 min, doubling to 4 h, ±10 %. The last attempt is at the end of the fourth day, or the third one if later. */
+/** Returns when to retry: after 5 min, doubling to 4 h, ±10 %. Null after four days and at least three attempts. */
 export function retryAt(c: {
 	attempts: number;
 	createdAt: Micros;

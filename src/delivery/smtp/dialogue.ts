@@ -20,7 +20,7 @@ interface DialogueOptions {
 	/** True if all bytes have left this process, so that their memory can be reused. */
 	isWritten: () => boolean;
 	close: () => void;
-	/** Gets the phase whose reply is awaited, or null. Called again whenever the wait restarts. */
+	/** Called with the phase whose reply is awaited, or null. Called again whenever the wait restarts. */
 	onWait: (phase: SmtpPhase | null) => void;
 	onTrace?: ((entry: { from: 'client' | 'server'; line: string }) => void) | undefined;
 	hide(text: string): string;
@@ -28,7 +28,7 @@ interface DialogueOptions {
 
 /** Limits a reply that does not end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
 export const maxReplyBytes = 64 * 1024;
-/** A larger body is written in slices, so that the socket queues little of it. A smaller one is written as one copy. */
+/** A larger body is written in slices, so that the socket buffers little of it. A smaller one is written at once. */
 export const sliceBytes = 64 * 1024;
 
 interface Entry {
@@ -93,7 +93,7 @@ export class Dialogue {
 			return;
 		}
 		if (replies.length === 0) return;
-		// Write only now: a reply in the same packet is not an answer to the body.
+		// Write only after all replies of this packet, because none of them answers what is written now.
 		if (this.#unwritten === null) this.#write(this.#dueCommands());
 		else this.#writeBody();
 		this.#options.onWait(this.#phase);
@@ -231,7 +231,7 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/** Ends the oldest mail in its current phase, unless an earlier command still waits for a reply. */
+	/** Ends the oldest mail in its current phase, or without an outcome if an earlier command still waits for a reply. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

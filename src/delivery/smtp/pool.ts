@@ -41,7 +41,7 @@ export class SmtpPool {
 	readonly #halt = new AbortController();
 	readonly #cut = new AbortController();
 	#opening = 0;
-	/** How many connections the server allows. The pool learns it when the server refuses another one while some work. */
+	/** How many connections the server allows. Lowered when the server refuses a connection while others are open. */
 	#limit: number;
 
 	constructor(options: PoolOptions) {
@@ -68,7 +68,7 @@ export class SmtpPool {
 			const wasUsed = session.tried > 0;
 			const conversation = await this.#sendOn(session, mail);
 			this.#giveBack(session);
-			// In each such round, a connection of an earlier message has closed, so the loop ends.
+			// The connection ended during an earlier message. Each such round uses up a connection, so the loop ends.
 			if (conversation === null) continue;
 			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
 		}
@@ -87,7 +87,7 @@ export class SmtpPool {
 		return { failure, certificate, isSenderTried: sender !== null };
 	}
 
-	/** Sends QUIT on idle connections; busy ones end after their message. Sending later opens new ones. */
+	/** Sends QUIT on idle connections. Busy connections stay open until they have been idle for `idleMs`. */
 	close(): void {
 		for (const session of [...this.#idle.keys()]) this.#retire(session);
 	}
@@ -190,7 +190,7 @@ export class SmtpPool {
 	}
 
 	#giveBack(session: Session): void {
-		// Two messages may have ended in one turn; the first has retired the connection.
+		// Two messages may end in the same turn: the first has already made the connection idle.
 		if (this.#idle.has(session)) return;
 		if (!session.isOpen) this.#dropEnded();
 		else if (session.size > 0) {
@@ -232,7 +232,7 @@ export class SmtpPool {
 	}
 }
 
-/** Null if the server accepts the sender. A permanent reply refuses it, unless the reply asks for a login (RFC 4954 s.6). */
+/** Null if the server accepts the sender. A permanent reply may ask for a login (RFC 4954 s.6) or refuse the sender. */
 function senderFailure(conversation: Conversation | null): OpeningFailure | null {
 	if (conversation === null) return { reply: closedReply, remedy: null };
 	const { kind, reply } = conversation;
@@ -242,7 +242,7 @@ function senderFailure(conversation: Conversation | null): OpeningFailure | null
 	return { reply, remedy };
 }
 
-/** The server may have closed a used connection after it was idle, or after enough messages (421). */
+/** True if the server has probably closed a used connection, because of idle time or after enough messages (421). */
 function isStale({ kind, reply }: Conversation): boolean {
 	if (reply.phase !== 'mail' && reply.phase !== 'rcpt' && reply.phase !== 'data') return false;
 	return kind === 'broken' || (kind === 'refused' && reply.code === 421);

@@ -28,7 +28,7 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 	return new Promise((resolve) => new Session(options, socket, resolve).start());
 }
 
-/** Only for unencrypted connections to one address: for others, nodemailer creates the sockets itself. */
+/** True if the connection starts unencrypted and has one address. nodemailer creates all other sockets itself. */
 function isReadHere({ security, host }: SmtpSettings): boolean {
 	return (security === 'never' || security === 'opportunistic') && (isIP(host) !== 0 || host === 'localhost');
 }
@@ -177,7 +177,7 @@ export class Session {
 
 	#failOpening(failure: OpeningFailure): void {
 		this.#deadline.clear();
-		// Settle first, because the end of the connection is reported with another reason.
+		// Settle first, because closing the connection reports another reason.
 		this.#settle({ kind: 'failed', ...failure });
 		this.#connection.close();
 	}
@@ -334,7 +334,7 @@ function tlsFault(
 ): OpeningFailure | null {
 	const cause = causeOf(error);
 	const fault = (text: string, remedy: Remedy | null) => ({ reply: localReply('tls', text), remedy });
-	// The library requests STARTTLS even if the server does not offer it; the answer explains nothing.
+	// The library requests STARTTLS even if the server does not offer it. The server's answer then explains nothing.
 	if (security === 'required' && !offersTls)
 		return fault(
 			'the server offers no STARTTLS, which a login, tls=required and smtp_ca require: use its TLS port (smtps://)',
@@ -428,7 +428,7 @@ const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
 	answer: 'answer',
 };
 
-/** Keeps its timer while that fires early enough, because a conversation sets four deadlines per mail, minutes ahead. */
+/** Keeps a timer that fires before the new deadline, because each mail sets four deadlines, minutes ahead. */
 export class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;

@@ -21,7 +21,7 @@ export interface SmtpSettings {
 	ca: string | null;
 }
 
-/** Milliseconds. Each limits one whole step, so that a server that sends a byte a second cannot extend it. */
+/** Milliseconds. Each limits a whole step, which a server cannot extend by sending a byte a second. */
 export interface SmtpTimeouts {
 	connect: number;
 	greeting: number;
@@ -105,7 +105,7 @@ export function normalSmtpUrl(text: string): string {
 	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
 }
 
-/** Many servers refuse a container's name, which has no dot, and `[127.0.0.1]`. */
+/** Prefers a name with a dot, because many servers refuse the bare name of a container, and `[127.0.0.1]`. */
 export function ehloName(
 	{ smtpEhloName, publicUrl }: { smtpEhloName: string | null; publicUrl: string | null },
 	sender: string | null,

@@ -87,7 +87,7 @@ export class Transaction {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
 			if (!isGoAhead) return 'reset';
-			// A server discards a body without its dot.
+			// Without the final dot, the server discards the message.
 			return this.#acceptedRecipients > 0 ? 'close' : 'end_empty';
 		}
 		if (isGoAhead) return 'write_body';
@@ -97,7 +97,7 @@ export class Transaction {
 		return 'reset';
 	}
 
-	/** Keeps the first outcome, because a later one only follows from the refusal. */
+	/** Keeps the first outcome, because later replies only follow from it. */
 	#end(kind: Conversation['kind'], phase: SmtpPhase, raw: string): Move {
 		this.#ended ??= { kind, reply: parseReply(phase, raw) };
 		return 'close';
@@ -106,7 +106,7 @@ export class Transaction {
 	conversation(reason: string): Conversation {
 		if (this.#ended === null) return broken(localReply(this.phase, reason));
 		const { kind, reply } = this.#ended;
-		// If the message was not accepted, its copies were not refused on their own.
+		// Name refused copies only if the server accepted the message for others.
 		return { kind, reply, refusedCopies: kind === 'accepted' ? this.#refusedCopies : [] };
 	}
 }
@@ -126,7 +126,7 @@ const dot = 0x2e;
 
 export const finalDot = '.\r\n';
 
-/** Some servers take a lone CR or LF for a line end, and would read commands after it. */
+/** Dot-stuffs a body, even after a lone CR or LF: for some servers, these end a line, and commands could follow. */
 export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
 }
@@ -147,7 +147,7 @@ export class Joint {
 	}
 }
 
-/** Nearly all bodies are plain. A search in C takes 3 µs for 14 KB; a loop takes 35. */
+/** Nearly all bodies are plain. Searching 14 KB takes Node 3 µs, and a loop 35 µs. */
 function isPlainBody(bytes: Buffer): boolean {
 	if (bytes[0] === dot || dotLines.some((dotLine) => bytes.includes(dotLine))) return false;
 	const { length } = bytes;
@@ -172,7 +172,7 @@ export function envelopeOf(mail: Mail, extensions: SmtpExtensions): string[] | C
 	const written = [mail.from, mail.to, ...mail.copies];
 	const isPlain = written.every((address) => /^[ -;=?-~]+$/.test(address));
 	const [from = '', ...recipients] = isPlain ? written : written.map(asciiDomain);
-	// The API has already checked this, but a mistake here would become an SMTP command.
+	// The API has already checked the addresses, but a line break in one would become an SMTP command.
 	const isForged = (address: string) => /[\r\n\0<>]/.test(address);
 	if (!isPlain && (isForged(from) || recipients.some((one) => one === '' || isForged(one))))
 		return unsendable('an address contains a line break or an angle bracket, or is empty');

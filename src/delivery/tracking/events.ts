@@ -44,7 +44,7 @@ function clean(text: string | null, maxLength: number): string | null {
 	return cut === '' ? null : cut.replace(/[\ud800-\udbff]$/, '');
 }
 
-/** Limits how long a batch waits for more events; the store may then wait for other writes before it commits. */
+/** Maximum time that a batch waits for more events. The store may then wait longer, for other writes. */
 const maxDelayMs = 10;
 const maxEvents = 200;
 
@@ -54,7 +54,7 @@ interface Batch {
 	send(): void;
 }
 
-/** The returned function resolves or rejects with the event's batch. An unsubscription does not wait for other events. */
+/** Collects opens and clicks in batches. The returned function settles with the batch. Unsubscriptions do not wait. */
 export function createEventWriter(
 	writes: Pick<Writes, 'recordEvents'>,
 ): (event: TrackedEvent) => Promise<void> {

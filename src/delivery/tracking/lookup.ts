@@ -36,7 +36,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	const compiledOf = async (submission: Uuid): Promise<CompiledContent | null> => {
 		const found = await submissions.get(submission);
 		if (found === null) return null;
-		// A later send restores the whole content under the same hash, so use another key.
+		// A later send may restore the text under this hash, so cache the bare links under another key.
 		const key = found.is_dropped ? `links of ${found.content_sha256}` : found.content_sha256;
 		return await contents.get(key, found.content);
 	};
@@ -56,7 +56,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		},
 		view: async (message) => {
 			const compiled = await compiledOf(message.submission);
-			// A content whose text was deleted has only links left.
+			// Nothing can be shown of a content whose text was deleted: only its links are left.
 			if (compiled === null || (await submissions.get(message.submission))?.is_dropped) return null;
 			const variables = filled(await options.links(), compiled, message);
 			const shown = previewOf(compiled, variables);
@@ -89,7 +89,7 @@ function previewOf(compiled: CompiledContent, variables: Readonly<Record<string,
 	}
 }
 
-/** Limits the images of one page, which anyone with the link may request again and again. */
+/** Maximum bytes of images in one page. Anyone with the link can request the page repeatedly. */
 const mostPictureBytes = 2 * 1024 * 1024;
 
 async function withPictures(
@@ -159,7 +159,7 @@ export interface TrackingPorts {
 	find(message: Uuid): Promise<TrackedMessage | null>;
 	link(message: TrackedMessage, position: number): Promise<string | null>;
 	view(message: TrackedMessage): Promise<MessageView | null>;
-	/** The list that a person may leave; null if there is none, or if `unsubscribe_scope` is all lists. */
+	/** Returns the name of the list that the recipient can leave. Null without one, or if `unsubscribe_scope` is `all`. */
 	listName(message: TrackedMessage): Promise<string | null>;
 	branding(): Promise<Branding>;
 	now(): Micros;

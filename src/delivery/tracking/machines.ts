@@ -35,7 +35,7 @@ const knownPrograms: readonly KnownProgram[] = [
 		pattern:
 			/Barracuda|BitDefender|Cloudmark|Fortinet|FortiGuard|Forcepoint|McAfee|Mimecast|Netcraft|PhishTank|Proofpoint|SafeBrowsing|Safelinks|Sophos|Symantec|Trend ?Micro|urlscan|VirusTotal|WebSense|Zscaler/i,
 	},
-	// Office requests a link before it opens the browser. An open by Office is a person who uses Outlook.
+	// Office requests a link before it opens the browser. An open by Office is a person who reads in Outlook.
 	{ reason: 'scanner', pattern: /\bms-?office\b|Microsoft Office/i, only: 'click' },
 	{ reason: 'headless', pattern: /Headless|PhantomJS|Puppeteer|Playwright|Selenium/i },
 	{ reason: 'program', pattern: /^$/ },
@@ -44,7 +44,7 @@ const knownPrograms: readonly KnownProgram[] = [
 		pattern:
 			/^(aiohttp|Apache-HttpClient|axios|curl|Go-http-client|Guzzle|HTTPie|httpx|Java|libwww-perl|lwp|node|PHP|PostmanRuntime|python|Ruby|undici|Wget)\b/i,
 	},
-	// Cubot makes phones.
+	// Cubot is a brand of phones, not a bot.
 	{
 		reason: 'robot',
 		pattern: /(?<!\bcu)bot\b|crawler|spider|slurp|externalhit|linkpreview|UriPreview|WhatsApp\//i,
@@ -62,10 +62,10 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 	return known?.reason ?? null;
 }
 
-/** No person reads a mail within two seconds of its delivery. The store knows the time of delivery. */
+/** No person opens a mail within two seconds of its delivery. The store, which knows that time, applies this limit. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
-/** Cannot recognize the first two clicks of a scanner, so they count as a person's. */
+/** Recognizes a scanner by clicks on several links of a message. Its first two clicks count as a person's. */
 export class ClickWindow {
 	readonly #maxMessages: number;
 	readonly #clicked = new Map<Uuid, Map<number, Micros>>();
@@ -74,7 +74,7 @@ export class ClickWindow {
 		this.#maxMessages = maxMessages;
 	}
 
-	/** True for a click on the third distinct link of a message within ten seconds, and for later ones. */
+	/** True for a click on the third distinct link of a message within ten seconds, and for clicks soon after. */
 	isBurst({ message, link, at }: { message: Uuid; link: number; at: Micros }): boolean {
 		const links = this.#clicked.get(message) ?? new Map<number, Micros>();
 		this.#clicked.delete(message);
