@@ -1,4 +1,4 @@
-/** Stops a run while a person has paused the queue or the mail server has a fault. The store tells all processes. */
+/** Stops a run while a person has paused the queue or the mail server has a fault. Faults stop other processes too. */
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
@@ -75,7 +75,7 @@ export class Breaker {
 		return this.#refusals >= mostRefusals;
 	}
 
-	/** Any reply ends a fault, but only a sent message (`isSent`) ends refusals of the sender. */
+	/** Any reply ends a fault, but only a sent message (`isSent`) ends a series of refusals of the sender. */
 	worked(isSent: boolean): void {
 		if (isSent) this.#outcomes += 1;
 		else if (this.#refusals >= mostRefusals) return;

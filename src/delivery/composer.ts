@@ -37,12 +37,12 @@ export interface LentMail {
 /** Threads that compose mails ahead of their requests. */
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/** Takes a mail once, and forgets mails expected before it. Null if no thread composed it, perhaps because none could. */
+	/** Takes a mail once, and forgets the mails expected before it. Null if no thread has composed it or could. */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }
 
-/** A call of a thread is not worth it for fewer messages of one submission. */
+/** For fewer messages of one submission, a thread costs more time than it saves. */
 const leastTogether = 10;
 
 export interface ComposerOptions extends LinkOptions {
@@ -60,7 +60,7 @@ type Composed =
 	| { kind: 'mail'; mail: Mail; sender: string; release?: LentMail['release'] }
 	| { kind: 'unsendable'; conversation: Conversation };
 
-/** A larger message is composed alone, so that a crash identifies it. This costs two writes to the store. */
+/** A larger message is composed alone and marked in the store meanwhile, so that a crash is attributed to it. */
 const largeBytes = 1024 * 1024;
 
 export class Composer {
@@ -127,7 +127,7 @@ export class Composer {
 		}
 	}
 
-	/** Threads compose mails that are signed or have HTML, but no files. Other mails cost less than a message to a thread. */
+	/** Threads compose mails without files that are signed or have HTML. Others cost less time than passing them on. */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);
 		const { attachments = [] } = submission?.content ?? {};
@@ -262,7 +262,7 @@ function refusal(text: string): Composed {
 }
 
 const cachedBytes = 8 * 1024 * 1024;
-/** A small submission takes more memory than its content. */
+/** The memory that even a small submission takes in the cache. */
 const leastBytes = 40 * 1024;
 
 /** Submissions never change, so cached ones stay valid. */

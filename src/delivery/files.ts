@@ -38,7 +38,7 @@ export class EncodedFiles {
 	}
 }
 
-/** Counts the bytes of files in flight once, because mails share them. */
+/** Counts the bytes of each file in flight once, even if several mails share it. */
 export class SharedBytes {
 	readonly #holders = new Map<ArrayBufferLike, number>();
 

@@ -1,7 +1,7 @@
 interface GroupOptions<Item, Result> {
-	/** Waiting items that are written at once, and at most together. */
+	/** A write starts at once when this many items wait, and takes at most this many. */
 	size: number;
-	/** How long an item waits for others. 0: until the end of this turn. */
+	/** How long an item waits for others. 0: until the end of this turn of the event loop. */
 	ms: number;
 	/** Starts a write while others are running. */
 	isParallel?: boolean;
@@ -11,7 +11,7 @@ interface GroupOptions<Item, Result> {
 	onFault(error: unknown): void;
 }
 
-/** Writes items in groups, because each write costs a commit. Waiting items exist only in memory: flush before the end. */
+/** Writes items in groups, because each write costs a commit. Waiting items are only in memory: flush at the end. */
 export class Groups<Item, Result> {
 	readonly #options: GroupOptions<Item, Result>;
 	#waiting: Item[] = [];
@@ -42,7 +42,7 @@ export class Groups<Item, Result> {
 		while (this.unwritten > 0) await this.#write();
 	}
 
-	/** Writes full groups, or a smaller group whose time has come. */
+	/** Writes full groups, and a smaller group if it has waited for `ms`. */
 	async #writeDue(): Promise<void> {
 		this.#stopTimer();
 		const { size, ms, onFault } = this.#options;

@@ -26,10 +26,7 @@ export class Leases {
 		return this.#waiting[0]?.leave_by !== undefined;
 	}
 
-	/**
-	 * Returns false if this run already has the message, in flight or sent. Then its outcome gets the new fence, and the
-	 * message is not sent twice.
-	 */
+	/** Returns false if this run already holds the message, so as not to send it twice. Its outcome gets the new fence. */
 	take(leased: Leased, end: Micros): boolean {
 		const { message, fence } = leased;
 		const isNew = !this.#held.has(message);
@@ -94,7 +91,7 @@ export class Leases {
 		return steadyOf(this.#options.clock) + this.#options.leaseMs * microsPerMs;
 	}
 
-	/** Extends leases that have not ended, because a conversation may take longer (10 min after the dot). */
+	/** Extends leases that have not ended: a server may take longer than a lease, 10 min after the final dot alone. */
 	renew(): void {
 		const { queue, owner, clock, leaseMs, onEvent } = this.#options;
 		const leases = [...this.#held.values()].filter(({ end }) => end > steadyOf(clock));
@@ -116,19 +113,19 @@ export interface Slot {
 	leave(): void;
 }
 
-/** Limits sent messages without a recorded outcome. After a crash, these and one body per connection may be sent again. */
+/** The most messages without a recorded outcome, plus one per connection. A crash may send these messages twice. */
 const mostUnsettled = 100;
 /** Limits bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;
 /**
- * With PIPELINING, one mail waits for its answer, one is written, and one is ready. A fast server takes 1.3 times as
- * many messages per second with a hundred in flight as with fifteen.
+ * Messages in flight. Three, because with PIPELINING one waits for its answer, one is written, one is ready. More if
+ * the server is fast: it takes 1.3 times as many messages per second with a hundred in flight as with fifteen.
  */
 const perConnection = { least: 3, most: 20 };
-/** A stop or a pause waits about this long for messages in flight, at the rate of recent answers. */
+/** At the rate of recent answers, messages in flight take about this long, so that a stop or pause is quick. */
 const aheadMs = 20;
 
-/** Limits messages in flight, by connections, by duplicates after a crash, and by bytes. */
+/** Limits messages in flight: per connection, by duplicates that a crash would cause, and by bytes. */
 export class InFlight {
 	readonly #connections: number;
 	readonly #nowMs: () => number;
@@ -139,7 +136,7 @@ export class InFlight {
 	#inFlight = 0;
 	#unknown = 0;
 	#bytes = 0;
-	/** Estimates the size of the next message, because neighbours in the queue mostly belong to one campaign. */
+	/** The estimate for the next message, because neighbours in the queue mostly belong to one campaign. */
 	#lastBytes = mostBytes;
 
 	constructor(connections: number, nowMs = () => performance.now()) {

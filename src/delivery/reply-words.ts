@@ -7,7 +7,7 @@ const few = (most: number): string => `(?:[ :,'"-]{1,3}[^\\s.;!?]{1,40}){0,${mos
 const refused =
 	"(?:reject|den(?:y|ied)|block|refus|invalid|verif|unverif|fail|forbid|prohibit|disallow|suspend|disabled|paused|exceed|reached|bad\\b|banned|unauthori|must\\b|required|mismatch|unresolv|limit|quota|not\\b|no permission|cannot|can't|isn't|doesn't|does not|unknown|no such|inconnu)";
 
-/** Every recipient would get the same reply (api-decisions 45). "Return to sender" is not about the sender. */
+/** Refusals that every recipient would get (api-decisions 45). "Return to sender" is not about the sender. */
 export const aboutSender = anyOf(
 	`\\brelay(?:ing|ed)?${few(3)}(?:denied|reject|refus|prohibit|disallow|forbid|restrict|disabled|not\\b|quota|limit|nicht|verboten|interdit|négad|запрещ)`,
 	"\\b(?:unable|not (?:allowed|permitted|authori[sz]ed|configured|able)|cannot|can't|refuse|failed|denied|credentials) (?:\\w{1,20} ){0,4}relay|\\b(?:do|does|will) not (?:\\w{1,20} )?relay|\\b(?:don't|won't|no|not an?|open) (?:open )?relay|rcpthosts|\\brelay non |relay?age (?:interdit|refus)|\\brelais (?:interdit|refus|non)|reenvío (?:denegad|no )|ретрансляц|中[継继繼]|릴레이",
@@ -43,7 +43,7 @@ const recipient =
 const noHost =
 	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
 
-/** "Mailbox unavailable" may mean a policy. For "disabled" and "inactive", the codes decide. */
+/** Does not match "mailbox unavailable", which may mean a policy, and "disabled" and "inactive": their codes decide. */
 export const unknownAddress = anyOf(
 	`\\b(?:unknown|invalid|non-?exist[ea]nt|unrecogni[sz]ed|no such|bad destination) (?:local |destination )?(?:user|recipient|mailbox|address|account|person|e-?mail|alias|login|local[ -]part)`,
 	missing(
@@ -90,7 +90,7 @@ export const unknownAddress = anyOf(
 const senderWords =
 	'\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)';
 
-/** Temporary problems, problems of the message, and full mailboxes, which some servers report with address codes. */
+/** Other causes that servers report with the code of a bad address: a full mailbox, the message, a temporary fault. */
 const otherCauses: readonly string[] = [
 	'\\b(?:at a rate|(?:sending|message|mail|receiv\\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\\w{0,3}|too (?:many|much|fast|frequent\\w{0,2}|large|big|quickly)|throttl\\w{1,3}|volume|reputation|policy|policies|prohibited|spam\\w{0,8}|junk|unsolicited|phish\\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\\w{0,3}|out of) (?:\\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \\w{1,12}){0,2} (?:exceed\\w{0,3}|limit\\w{0,3})|size limit|storage|greylist\\w{0,3}|temporar\\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\\b|сп[ао]м|スパム|迷惑メール|垃圾邮件',
 	'\\b(?:your|ihre?r?|votre|vos|vuestr[ao]|su|tu|uw|sua|vostro) (?:\\S{1,12} )?(?:ip\\b|e-?mail\\b|address|account|host|server|domain|mx\\b|konto|adresse|compte|cuenta|indirizzo|conto|conta|вашего)|вашего? (?:сервер|адрес)',
@@ -118,14 +118,14 @@ const refusesSession = anyOf(
 
 const clauseEnds = /[.;!?)\]|](?:\s|$)|\s(?:[([|]|--?\s)/;
 
-/** Links and host names only say who refuses or where to read more. */
+/** Matches links and host names, which only say who refuses or where to read more. */
 const links = /\bhttps?:\S+|(?<![\w.-])(?:[a-z\d-]+\.)+[a-z]{2,}\b\S*/g;
 
 const aRecipient = new RegExp(recipient, 'i');
 
 /**
- * In a reply about an unknown recipient, servers also name the sender, the HELO name or a page about block lists. With
- * a code for a bad address (`hasCode`), the text need not name the recipient, unless it is about the sender.
+ * Judges each clause, because a reply about an unknown recipient may also name the sender, the HELO name or a page on
+ * block lists. With a code for a bad address (`hasCode`), only a text about the sender must also name the recipient.
  */
 export function isUnknownAddress(text: string, hasCode: boolean): boolean {
 	const said = text.replace(links, '');

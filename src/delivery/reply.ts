@@ -97,8 +97,8 @@ export function cleanText(text: string): string {
 }
 
 /**
- * `failed` ends the message as a soft bounce, and `content` ends it without a bounce. `sender` defers it, and several
- * in a row pause the queue; one `infrastructure` pauses it at once.
+ * `failed` ends the message as a soft bounce; `content` ends it without a bounce. `sender` defers the message; several
+ * in a row pause the queue. `infrastructure` pauses the queue at once.
  */
 export type Verdict =
 	| 'sent'
@@ -190,7 +190,7 @@ const rules = [
 	rule('deferred', 'an unexpected reply', {}),
 ];
 
-/** Returns the first rule that matches. `isShared`: a refusal after the dot concerns none of several recipients. */
+/** Returns the first rule that matches. `isShared`: the mail has several recipients, so its refusal is about none. */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,

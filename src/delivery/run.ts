@@ -19,13 +19,13 @@ import { type SmtpPool, usualConnections } from './smtp/pool.js';
 export interface RunRequest {
 	scope: MessageScope | null;
 	/**
-	 * `settled`: no message is due, and a scope has no queued or leased messages. `idle`: no message is due or leased.
-	 * `drained`: no message waits, not even a deferred one. `aborted`: the signal ends the run; faults and pauses do not.
+	 * When the run ends. `settled`: no message is due, and none of the scope, if any, is queued or leased. `idle`: no
+	 * message is due or leased. `drained`: no message waits, not even a deferred one. `aborted`: only by the signal.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** Ends the run gracefully: leases no more, waits 9 s for messages in flight, and returns the others to the queue. */
 	signal?: AbortSignal;
-	/** Milliseconds until the signal at the latest. No message starts shortly before that. */
+	/** The signal comes within this many milliseconds, so no message starts shortly before. */
 	leftMs?: number;
 }
 
@@ -47,7 +47,7 @@ export interface RunOptions {
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
 	clock: Clock;
 	owner: string;
-	/** No other process works on the scopes of the runs (`Queue.lease`), and the rate applies to this process only. */
+	/** No other process sends messages of the same scopes (`Queue.lease`), so the rate is for this process alone. */
 	alone?: true;
 	connections?: number;
 	rate?: number;
@@ -90,7 +90,7 @@ export function createWorker(options: WorkerOptions): Worker {
 export const runDefaults = {
 	connections: usualConnections,
 	leaseMs: 120_000,
-	// `serve` and `worker` stop within 10 s, Docker's default. In the last second, outcomes of cut conversations are recorded.
+	// `serve` and `worker` stop within 10 s, Docker's default. The last second is for outcomes of cut conversations.
 	drainMs: 9_000,
 	sleep: (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal }).catch(() => undefined),
 };
@@ -101,9 +101,9 @@ const pollMs = 1_000;
 const longestWaitMs = 60_000;
 const storeWaits = { first: 1_000, longest: 300_000 };
 const worthTelling: Micros = 5 * microsPerSecond;
-/** A short run starts no message in its last quarter, a longer run in its last grace period. */
+/** A run with `leftMs` starts no message in its last quarter, or in its last `drainMs` if that is less. */
 const lastPart = 1 / 4;
-/** Half of the messages that may be unrecorded, so that sending continues during a write. */
+/** Half of the messages that may lack a recorded outcome, so that sending continues during a write. */
 const groupOfOutcomes = { size: 50, ms: 50 };
 /** Writes each outcome at once, so that it is durable before the next call. */
 const atOnce = { size: Number.POSITIVE_INFINITY, ms: 0, isParallel: true };
@@ -185,7 +185,7 @@ export class Run {
 		const watch = setInterval(() => {
 			void this.#look();
 			void this.#giveBackRevoked();
-			// Look for work, because new and due messages must not wait for a slow server's answer.
+			// Look for new and due messages, which must not wait until a slow server answers.
 			if (this.#isDry && this.#courier.window.inFlight > 0) this.wake();
 		}, watchMs);
 		this.#request.signal?.addEventListener('abort', onAbort);
@@ -221,7 +221,7 @@ export class Run {
 		}
 	}
 
-	/** Sleeps until the turn even if woken, because new work must not shorten the wait. */
+	/** Sleeps until the rate allows the next messages, even if new work wakes the run. */
 	async #awaitTurn(rate: Rate): Promise<void> {
 		rate.take(this.#leases.sizeOfNext(this.#courier.mostTogether));
 		for (let ms = rate.leftMs; ms > 0 && !this.#isOver; ms = rate.leftMs) await this.#wakeUp.sleep(ms);
@@ -253,7 +253,7 @@ export class Run {
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault(stop);
 	}
 
-	/** Leases in the background, with a group of outcomes (on SQLite in one commit) or before a connection becomes idle. */
+	/** Leases in the background, together with a write of outcomes (one commit on SQLite) or when few messages wait. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -351,7 +351,7 @@ export class Run {
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();
 		if (this.#fault !== null || !(this.#isDry || this.#isEndNear)) return true;
-		// Other processes may still send due messages, so check again until they have.
+		// This run starts no more messages. Other processes may send the due ones, so check again until they have.
 		const isLeft = this.#isEndNear && (await this.#isDue());
 		const waitMs = isLeft ? watchMs : await this.#waitMs();
 		if (waitMs === null) return false;
@@ -360,7 +360,7 @@ export class Run {
 		return true;
 	}
 
-	/** Waits for messages in flight and returns the others to the queue. A result ends the run; after null, it continues. */
+	/** Waits for messages in flight, and returns the others to the queue. The result is null if the run continues. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
 		this.#isPausing = true;
 		try {
@@ -393,7 +393,7 @@ export class Run {
 		return { kind: 'store', reason: stalledReason(fault.error), ms };
 	}
 
-	/** Waits until the reason is over. If the store cannot be read, the reason stays. */
+	/** Waits until the reason no longer applies. While the store cannot be read, assumes that it does. */
 	async #hold(wait: Wait): Promise<void> {
 		const { kind, reason } = wait;
 		this.#fault = null;
@@ -476,7 +476,7 @@ export class Run {
 		return scope === null ? 0 : ((await this.#settings.reads.countMessages({ scope })).canceled ?? 0);
 	}
 
-	/** `idle` ignores queued messages, which may wait up to a minute. `settled` without a scope checks nothing. */
+	/** `idle` ignores queued messages, which may be due in up to a minute. `settled` without a scope checks nothing. */
 	async #isSettled(): Promise<boolean> {
 		const { scope, until } = this.#request;
 		if (until === 'settled' && scope === null) return true;
@@ -533,7 +533,7 @@ class WakeUp {
 	}
 }
 
-/** A token bucket of a tenth of a second. It prevents bursts after a pause and evens out coarse timers. */
+/** Spreads messages evenly. Makes up for at most a tenth of a second: late timers do no harm, pauses cause no burst. */
 class Rate {
 	readonly #perSecond: number;
 	readonly #clock: Clock;

@@ -1,4 +1,4 @@
-/** A call cannot be undone, so its start is stored before it, and its outcome before the next call. */
+/** A call cannot be undone, so the store records its start before it, and its outcome before the next call. */
 
 import { type EmailKey, emailKey } from '../../api/address.js';
 import {
@@ -65,7 +65,7 @@ export class ApiCourier implements Courier {
 				for (const message of part) tell.settled(message, { kind: 'released', why: 'drain' });
 				continue;
 			}
-			// While no other call is running, no other write could share the commit.
+			// Wait for other writes to share the commit only if other calls are running.
 			await this.#options.queue.setCalling({ fences: part, isCalling: true, gathers: this.#calls > 0 });
 			const { outcomes, again, stop } = await this.#call(part, call);
 			// Stop before storing outcomes, so that no other group starts.
@@ -93,7 +93,7 @@ export class ApiCourier implements Courier {
 		} catch (error) {
 			if (error instanceof ApiError) return settleError(group, call.content, error);
 			const { signal } = this.#options;
-			// The signal can interrupt only the pause of a throttled call, which the service has not processed.
+			// The signal interrupts only the pause before a repeated call, so the service has processed nothing.
 			const isStopped = signal.aborted && error === signal.reason;
 			if (!isStopped) this.error ??= error;
 			const reply = { phase: 'call', code: null, enhanced: 'internal', text: String(error) } as const;
@@ -153,7 +153,7 @@ interface CallOutcome {
 }
 
 /**
- * Call each group of `again` on its own, since the service refused one of several recipients. `stop` ends the run,
+ * `again`: groups to send in a call each, because the service refused one of several recipients. `stop`: ends the run,
  * because the service would refuse all further calls.
  */
 export interface Settled {
@@ -162,7 +162,7 @@ export interface Settled {
 	stop: ApiError | null;
 }
 
-/** Reads an answer that follows the contract. The text of a reply is the message's id, or empty. */
+/** Reads an answer that follows the contract. The text of each reply is the id of the message, or empty. */
 function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
 	const { messages, result, messages_created } = answer;
 	if (!result && messages.length === 0 && messages_created === 0)

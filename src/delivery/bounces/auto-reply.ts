@@ -23,8 +23,8 @@ const signs: readonly Sign[] = [
 ];
 
 /**
- * Null if the mail is not an automatic reply, such as an unsubscribe request that a mail program sends (RFC 2369).
- * `plain` uses only signs that no bounce has: Exim marks its bounces `Auto-Submitted: auto-replied` too.
+ * Returns null if the mail is not an automatic reply, or if it is an unsubscribe request (RFC 2369). `plain` uses
+ * only signs that bounces do not have, because Exim marks its bounces `Auto-Submitted: auto-replied` too.
  */
 export function autoReplySign(
 	fields: readonly Field[],
@@ -43,7 +43,7 @@ export function autoReplySign(
 const overQuota =
 	/\b(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,2}quota|quota (?:is |was |has been )?(?:exceeded|full|reached)|mail ?(?:box|folder) (?:is )?(?:full|over)|not enough (?:disk )?(?:space|storage)/i;
 
-/** A disposition notification (RFC 8098) says that the mail arrived, unless Dovecot deleted it for a full mailbox. */
+/** A disposition notification (RFC 8098) means that the mail arrived, unless Dovecot deleted it as over quota. */
 export function readDisposition(found: Extract): Report | null {
 	const part = found.mail.parts.find(({ type }) =>
 		/^message\/(?:global-)?disposition-notification$/.test(type),

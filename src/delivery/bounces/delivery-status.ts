@@ -121,7 +121,7 @@ function typed(value: string): string {
 	return value.replace(/^[\w-]{1,40}[ \t]*;[ \t]*/, '').trim();
 }
 
-/** Decodes only `+` and `=`, which RFC 3461 s.4 requires to be encoded: `ann+2E@b` may be a literal address. */
+/** Decodes only `+` and `=`, which RFC 3461 s.4 requires to be encoded, because `ann+2E@b` may be a real address. */
 function fromXtext(text: string): string {
 	return text.replace(/\+2B/g, '+').replace(/\+3D/g, '=');
 }
@@ -164,7 +164,7 @@ export function readDeliveryStatus(found: Extract): DeliveryReport | null {
 }
 
 function statusesIn({ mail, sender, notice }: Extract): FoundStatus[] {
-	// A person's mail program may forward the parts of a report, but not with the type of a report.
+	// A person may forward the parts of a report, but then the mail is not a multipart/report.
 	if (sender === 'person' && mail.type !== 'multipart/report') return [];
 	if (mail.parts.some(({ type }) => type === 'message/feedback-report')) return [];
 	const parts = mail.parts.filter(({ type }) => /^message\/(?:global-)?delivery-status$/.test(type));
@@ -193,7 +193,7 @@ function judgeEntry(
 	if (address === null) return [];
 	const inText = notice === null ? null : aboutAddress(notice, address);
 	const own = readCodes(entry.diagnostic);
-	// If the field has no code, the human-readable text may quote the reply.
+	// If Diagnostic-Code has no code, the human-readable text may quote the reply.
 	const isSilent = own.reply_code === null && own.status === null;
 	const detail = isSilent ? (inText?.detail ?? '') : '';
 	const codes = isSilent ? readCodes(detail) : own;

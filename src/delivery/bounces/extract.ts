@@ -18,9 +18,9 @@ import { recipientsIn, type TextRecipient } from './text-recipients.js';
 import { machineWords, roleNames, separators, systemNames } from './wordings.js';
 
 /**
- * Judges the sender by the header alone. A `role` is a postmaster whose mail shows no mail program of a person; a
- * `machine` is an automatic sender. An `unknown` is an address without a name. A `person` has a name, answers,
- * forwards, or writes by a mailing list or a mail program.
+ * The sender, judged by the header alone. `role`: a postmaster without a mail program for people. `machine`: another
+ * automatic sender. `unknown`: an address without a name. `person`: a sender with a name, or who replies, forwards, or
+ * uses a mailing list or a mail program.
  */
 export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 
@@ -87,7 +87,7 @@ function roleOf(mail: Mail): Sender {
 
 const answers = /^\s*(?:re|aw|antw|sv|vs|odp|ynt|rif|回复|答复|返信)(?:\[\d{1,3}\])?\s?[:：]/i;
 const forwards = /^[\s[]*(?:fwd?|wg|tr|rv|enc|i|转发|転送)(?:\[\d{1,3}\])?\s?[:：]/i;
-/** Some systems append the outcome to the original subject. */
+/** Matches the outcome that some systems append to the original subject. */
 const verdictBehind = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|returned|fail)[^:()]{0,60}\)?\s*$/i;
 const programs =
 	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
@@ -196,7 +196,7 @@ function endOfNotice(lines: readonly Line[]): number {
 	return end;
 }
 
-/** Caches where the notice ends and the returned message begins. This saves a third of the time for a large mail. */
+/** Caches the line where the returned message begins. This saves a third of the time for a large mail. */
 const ends = new WeakMap<readonly Line[], number>();
 
 function isTrace(lines: readonly Line[], at: number): boolean {

@@ -35,7 +35,7 @@ function untypedIn(mail: Mail): Part | undefined {
 	);
 }
 
-/** Outlook.com (JMRP) does not follow RFC 5965: the first field of the returned message names the recipient. */
+/** Outlook.com (JMRP) does not follow RFC 5965, but adds a field with the recipient to the returned message. */
 function readOutlook(found: Extract): FeedbackReport | null {
 	const { mail, subject } = found;
 	const from = fieldValue(mail.fields, 'from') ?? '';

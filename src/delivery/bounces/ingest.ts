@@ -45,7 +45,7 @@ export interface IngestOptions {
 	sleep?: (ms: number) => Promise<void>;
 }
 
-/** A worker records the outcome a moment after it sent the message, unless it was killed. */
+/** How often to wait for the outcome. A worker records it a moment after sending, but never if it was killed. */
 const waitsForOutcome = 20;
 const waitMs = 250;
 
@@ -117,7 +117,7 @@ type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/** Matches by the return path (of the bounce, in its header or body), then by Message-ID. Ignores forged paths. */
+/** Matches by a return path that the bounce was sent to or contains, then by Message-ID. Ignores forged paths. */
 function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },

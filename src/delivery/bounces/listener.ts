@@ -24,11 +24,11 @@ export interface BounceListener {
 	close(options: { graceMs: number }): Promise<void>;
 }
 
-/** A bounce may return the whole message. */
+/** This limit is high, because a bounce may return the whole message. */
 const maxMessageBytes = 25 * 1024 * 1024;
 const maxConnections = 50;
 const silenceMs = 60_000;
-/** A client that sends a byte now and then is never idle, and fifty such clients would block all others. */
+/** Limits a connection, because fifty clients that send a byte now and then would block all others. */
 const usualConnectionMs = 600_000;
 /** A bounce has one recipient, so a mail server never tries this many refused ones. */
 const maxRefused = 10;

@@ -92,9 +92,9 @@ const sender = String.raw`(?:"[^"\n]{1,64}"\S{0,255}|\S{1,320})`;
 const moment = String.raw`${day},?[ \t]+(?:${month}[ \t]+\d{1,2}|\d{1,2}[ \t]+${month}[ \t]+\d{4})[ \t]+\d{1,2}:\d\d[^\n]{0,60}`;
 
 /**
- * A `From` line inside a mail follows no empty line, or has no time of day. Some writers omit the empty line before a
- * separator. Then its whole line must match, a header must follow, and the line before must not be a rule, which
- * introduces a returned message.
+ * A separator is a `From` line with a time of day after an empty line. Some writers omit the empty line; then the whole
+ * `From` line must match, a header must follow, and the line before must not be a rule, because a rule introduces a
+ * returned message.
  */
 const separator = new RegExp(
 	String.raw`(?<!\n[-=_*]{3,200}[ \t\r]{0,5})\n(?:\r?\n)?From ${sender}[ \t]+${moment}\n(?=[!-9;-~]{1,100}:)|\n\r?\nFrom [^\n]{1,700}\d:\d\d[^\n]{0,50}\n`,

@@ -60,7 +60,7 @@ const maxTextLines = 5000;
 const maxLine = 1000;
 /** Larger bodies are not split, because each level of a nested mail counts the lines of all levels below. */
 const maxBodyLines = 200_000;
-/** Limits text in other charsets per mail: UTF-7 takes 0.8 ms a kilobyte, and one such mail stopped a server for 3 s. */
+/** Limits text in other charsets per mail: UTF-7 takes 0.8 ms a kilobyte, and one mail stopped a server for 3 s. */
 const maxForeignText = 256 * 1024;
 
 /** Reads to the end, as SMTP (RFC 5321 s.4.1.1.4) and the writer of a pipe require, but keeps only the first 4 MiB. */

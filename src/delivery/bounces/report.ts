@@ -82,7 +82,7 @@ export interface Codes {
 	status: string | null;
 }
 
-// Does not match inside an address literal, a size or a version. The second digit must be one that SMTP uses.
+// Does not match numbers in address literals, sizes and versions. The second digit must be one that SMTP uses.
 const replyCode =
 	/(?:^|[\s:("'[<])([45][0-7]\d)(?=[\s\-:,;)\]]|$)(?!(?:\s|-)(?:bytes|characters|seconds|hours|recipients|messages|kb|mb)\b)/gi;
 const innerCode = /\.\.\.\s(5[0-5]\d)\s/;
@@ -107,7 +107,7 @@ export function readStatus(value: string): string | null {
 	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
 }
 
-/** Prefers the quoted reply of the refusing server to the field, which is another program's interpretation. */
+/** Returns the code that the refusing server replied, or if it is vague, the field, which another program wrote. */
 export function moreTelling(field: string | null, quoted: string | null): string | null {
 	return isVague(quoted) ? (field ?? quoted) : quoted;
 }

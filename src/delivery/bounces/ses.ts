@@ -31,7 +31,7 @@ export function readSesMail(mail: Mail): Report | null {
 	if (begin === undefined) return null;
 	const footer = /\r?\n-- ?\r?\n/.exec(text)?.index;
 	const json = text.slice(begin - 1, footer);
-	// Relays break lines of more than 990 characters, with `!` or nothing before the break.
+	// Relays break lines of more than 990 characters. Some write `!` before the break.
 	return publishedIn(json) ?? publishedIn(json.replace(/!\r?\n /g, '').replace(/\r?\n/g, ''));
 }
 
@@ -48,7 +48,7 @@ function publishedIn(text: string): Report | null {
 	const items = Array.isArray(delivered)
 		? delivered.slice(0, 1000).map((emailAddress) => ({ emailAddress, diagnosticCode }))
 		: itemsOf(told, told === event['bounce'] ? 'bouncedRecipients' : 'delayedRecipients');
-	// Without the receiver's report a bounce may be an automatic reply, which SES reports as transient.
+	// SES also reports automatic replies as transient bounces, but these have no action of the receiver.
 	const isFailed = (one: Json) =>
 		textOf(told, 'bounceType') === 'Permanent' || textOf(one, 'action') === 'failed';
 	const actionOf = (one: Json) => (delivered ? 'delivered' : isFailed(one) ? 'failed' : 'delayed');
@@ -83,7 +83,7 @@ function complaintOf(complaint: Json, mail: Json): Report {
 	};
 }
 
-/** Reads the original header, because SES sends with another Message-ID. */
+/** Reads the original header, because SES replaces the Message-ID. */
 function returnedOf({ commonHeaders: header }: Json): ReturnedMessage | null {
 	if (!isRecord(header)) return null;
 	const to = Array.isArray(header['to']) ? header['to'].filter((one) => typeof one === 'string') : [];

@@ -45,7 +45,7 @@ function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRec
 
 const openingLines = 12;
 
-/** Unless a mail system sent it, the mail must begin by stating that the reader's own mail did not arrive. */
+/** True if the mail begins by stating that the reader's own mail did not arrive. Mails of a mail system need not. */
 function isOwnStatement({ mail, sender, subject }: Extract, notice: Notice): boolean {
 	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
 	const opening = joinLines(lines.slice(0, openingLines));
@@ -91,7 +91,7 @@ function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipien
 	return sentTo.length === 1 ? sentTo.map((address) => ({ ...whole, address, form: inReturnedOnly })) : [];
 }
 
-/** Reads a line with only a name, after a line that ends in a colon: a mailbox of the reporting host. */
+/** Finds a line with only a name, after a line that ends in a colon. The name is a mailbox of the reporting host. */
 function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): string | null {
 	const texts = lines.map(({ text }) => text.trim()).filter((text) => text !== '');
 	const at = texts.findIndex(
@@ -104,7 +104,7 @@ function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): 
 	return known ?? (host === undefined ? null : `${name}@${host.toLowerCase()}`);
 }
 
-/** A sentence may contain any address, so ignore that address if the text also has a recipient of the returned message. */
+/** Ignores addresses in sentences, which may be anybody's, if the text also has a recipient of the returned message. */
 function likeliest(
 	all: readonly TextRecipient[],
 	{ senders, sentTo }: { senders: readonly string[]; sentTo: readonly string[] },

@@ -29,7 +29,7 @@ const maxBeside = 300;
 class Mentions {
 	readonly all: Mention[] = [];
 	readonly #lines: readonly Line[];
-	/** Indent of this paragraph's line with a recipient. Lines with more indent describe that recipient. */
+	/** Indent of the paragraph's line that names a recipient. Lines with more indent describe that recipient. */
 	#head: number | null = null;
 
 	constructor(lines: readonly Line[]) {
@@ -43,7 +43,7 @@ class Mentions {
 		}
 	}
 
-	/** Reads the first address. Returns true if it accounts for the rest of the line. */
+	/** Reads the first address. Returns true if the other addresses of the line need not be read. */
 	#isWholeLine(at: number, text: string, [one, ...others]: readonly FoundAddress[]): boolean {
 		if (one === undefined) return true;
 		const beside = besides(text, one);
@@ -171,7 +171,7 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-/** `sentence`: a sentence around the address, of at most three lines, reports a failure. */
+/** Returns `sentence` if the address is in a sentence, of at most three lines, that reports a failure. */
 function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): string {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
@@ -241,7 +241,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/** Returns the text after the only address, or the text before it if only that has a code or if no text follows. */
+/** Returns the text after the report's only address, or before it if only that has a code or nothing follows. */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

@@ -4,7 +4,7 @@
 export const systemNames =
 	/mailer-?daemon|post_master@|mail(?:[ ._-]?deliver\w{0,6})?[ ._-]?(?:sub)?system|mail delivery|delivery (?:subsystem|system|status)|internet mail service|^"?(?:mailer|mta)\b/i;
 
-/** Names of mail systems and of their administrators. Their mail must concern the reader's own mail. */
+/** Names of mail systems and of their administrators. Their mail is a bounce only if it concerns the reader's mail. */
 export const roleNames =
 	/postmaster|(?:mail|system|e-?mail) administrator|administrator@|\b(?:bounces?|e?mail-?server|mail-?gateway|listserv|microsoftexchange\w{0,64})@|^<?microsoft outlook/i;
 
@@ -25,7 +25,7 @@ export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|(?:message|mail) delayed|(?:has|have|was|could) not (?:yet been|yet be|been yet) delivered|not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be (?:retried|tried again)|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning|(?:delivery|attempts?)[^.]{0,60} will (?:continue|be continued)|will (?:continue|keep) (?:to try|trying|attempting)|we(?:'ll| will) keep trying|queued? for (?:later|retry)|noch nicht (?:zugestellt|ausgeliefert)|verzögert|(?:remise|livraison) (?:est )?retardée|retras(?:o|ado)|задерж|配信(?:が)?遅延|delivery delay/i,
 ];
 
-/** OpenSMTPD (6.8) words its final failure like a delay. The code cannot decide, because others warn with 4.4.7. */
+/** OpenSMTPD (6.8) words its final failure like a delay. Its code 4.4.7 does not help: others use it for delays. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
 /** A report addresses its reader from here on, so the text below does not concern a recipient. */
@@ -48,7 +48,7 @@ export const separators: readonly RegExp[] = [
 	/^[-=*_|\s]{2,80}(?:ursprüngliche nachricht|originalnachricht|message d'origine|mensaje original|messaggio originale|исходное сообщение|元のメール|原始邮件|原邮件)/i,
 ];
 
-/** Words before the address that the mail was sent to, if another address refused it. */
+/** Words before the original recipient of a mail that was redirected to an address that refused it. */
 export const aliases =
 	/(?:\((?:\w{1,20} ){0,2}(?:expanded|generated|forwarded|redirected|addressed|aliased|sent)(?: from| to| as| by)?:?|\boriginal (?:address|recipient)(?: is| was)?\s?[:=]?(?: rfc822;)?)\s{0,20}$/i;
 

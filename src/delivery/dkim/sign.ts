@@ -17,8 +17,8 @@ export interface SigningKey {
 }
 
 /**
- * Signs without t= and x=, so that a retry sends the same bytes. `rest` continues `bytes` in its relaxed form; `bytes`
- * then must end with a line that is not empty.
+ * Signs without t= and x=, so that a retry sends the same bytes. `rest`: the rest of the body in its relaxed form, if
+ * `bytes` is only the beginning of the message; then `bytes` must end with a line that is not empty.
  */
 export async function signMessage(
 	bytes: Buffer,
@@ -112,7 +112,7 @@ function folded(base64: string): string {
 /** Returns the keys of the domain. All of them sign: RSA and Ed25519, or the old and the new key of a rotation. */
 export type KeysFor = (from: string) => readonly SigningKey[] | Promise<readonly SigningKey[]>;
 
-/** Processes notice added or removed keys after this time. */
+/** Keys are read again after this time, so that processes notice added and removed ones. */
 const rereadAfter: Micros = 5 * microsPerSecond;
 const noKeys: readonly SigningKey[] = [];
 
@@ -199,7 +199,7 @@ const signedIfPresent =
 
 interface SignedFields {
 	names: string[];
-	/** The texts of existing fields, in the order of `names`: of several with one name, the lowest first (s.5.4.2). */
+	/** The texts of existing fields in the order of `names`, those with one name from the lowest up (s.5.4.2). */
 	texts: string[];
 }
 

@@ -34,7 +34,7 @@ function hostOf(url: string): string {
 /** Azure's own services answer its virtual machines at this address, which looks public. */
 const wireServer = '168.63.129.16';
 
-/** IANA has assigned only 2000::/3 of IPv6. An embedded IPv4 address counts as itself. */
+/** Only 2000::/3 of IPv6 is assigned for public use. An IPv4 address inside an IPv6 address is checked as IPv4. */
 export function isPublicAddress(address: string): boolean {
 	if (!ipaddr.isValid(address)) return false;
 	const parsed = ipaddr.parse(address);

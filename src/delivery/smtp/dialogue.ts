@@ -172,7 +172,7 @@ export class Dialogue {
 			}
 			this.#unwritten = null;
 			this.#isHeld = false;
-			// After the final dot has left, nobody can know whether it arrived.
+			// When the final dot has left, the server may have accepted the message.
 			entry.transaction.dotWritten();
 			this.#expected.push(entry);
 			this.#write(this.#joint.join(bytes, finalDot + this.#dueCommands()));
@@ -180,7 +180,7 @@ export class Dialogue {
 		}
 	}
 
-	/** Keeps the deadline of a mail that already waits for a reply. */
+	/** Does not restart the deadline if a mail already waits for a reply. */
 	#writeCommands(): void {
 		const wasWaiting = this.#expected.length > 0 || this.#unwritten !== null;
 		this.#write(this.#dueCommands());

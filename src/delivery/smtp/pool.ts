@@ -118,7 +118,7 @@ export class SmtpPool {
 		return sending;
 	}
 
-	/** Returns an idle connection or, if no more may be opened, one where the mail can follow another. */
+	/** Returns an idle connection. If no more may be opened, returns a busy one that can take another mail. */
 	#findOpen(): Borrowed | null {
 		const session = this.#takeIdle() ?? (this.#mayOpen ? null : this.#findRoom());
 		return session && { kind: 'session', session };

@@ -99,7 +99,7 @@ export class Session {
 		return this.#isOpen;
 	}
 
-	/** A probe sends only MAIL FROM and resets the envelope. `accepted`: the server accepts the sender. */
+	/** A probe sends only MAIL FROM, then resets. Its outcome `accepted` means that the server accepts the sender. */
 	send(mail: Mail, isProbe?: boolean): Promise<Conversation | null> {
 		this.#tried += 1;
 		return this.#dialogue?.send(mail, isProbe) ?? Promise.resolve(null);
@@ -306,7 +306,7 @@ export function replyOf(
 	return { reply: { ...said, text }, remedy: 'smtp_ehlo_name' };
 }
 
-/** Returns `connect CODE HOST:PORT: why` with the tried address; null if the code is not about the network. */
+/** Returns `connect CODE HOST:PORT: why` with the address that was tried; null for errors other than of the network. */
 function unconnected(error: SMTPConnection.SMTPError, settings: SmtpSettings): string | null {
 	const code = causeOf(error);
 	const why = whyUnreachable(code);
@@ -414,7 +414,7 @@ function extensionsOf(ehlo: string): SmtpExtensions {
 }
 
 export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
-	// The trace shows connecting and the greeting as one phase, until the first command.
+	// The trace cannot tell connecting from waiting for the greeting, so the phase `connect` covers both.
 	return phase === 'connect'
 		? timeouts.connect + timeouts.greeting
 		: timeouts[timeoutOf[phase] ?? 'greeting'];
@@ -449,7 +449,7 @@ export class Deadline {
 
 	clear(): void {
 		this.#given = null;
-		// A timer of several minutes would keep the process alive.
+		// Stop the timer, because it would keep the process alive for minutes.
 		if (this.#timer !== null) clearTimeout(this.#timer);
 		this.#timer = null;
 	}

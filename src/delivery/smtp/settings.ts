@@ -47,7 +47,7 @@ const example = 'smtp://USER@HOST:587';
 
 /**
  * `smtp://` uses STARTTLS if offered, and requires it if the URL has a user, because an attacker can strip the offer.
- * The default port is 465 for smtps, 587 with a user, otherwise 25. URLs are stored in histories, process lists and
+ * The default port is 465 for smtps, 587 with a user, otherwise 25. URLs appear in shell histories, process lists and
  * logs, so they must not contain the password, and errors never quote it.
  */
 export function parseSmtpUrl(text: string): ParsedSmtpUrl {

@@ -82,7 +82,7 @@ export class Transaction {
 		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
-	/** Sends no body after a refusal of the main recipient, so that a retry sends the copies only once. */
+	/** Sends no body if the server refused `to`, because the copies would get the mail now and again at the retry. */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
@@ -216,7 +216,7 @@ export interface Mail {
 	from: string;
 	to: string;
 	copies: readonly string[];
-	/** A message (RFC 5322) with CRLF, not dot-stuffed, or its beginning if there is a `rest`. */
+	/** A message (RFC 5322) with CRLF, not dot-stuffed. With `rest`, only the beginning of the message. */
 	bytes: Buffer;
 	/** The rest of the message in pieces that mails share: ASCII without a dot at the start of a line. */
 	rest?: readonly Buffer[];
