@@ -15,7 +15,7 @@ if (!isSupported) {
 	const hasDeadline = process.argv.some((word) => /^--deadline(=|$)/.test(word));
 	(hasDeadline && !process.env.MAILCTL_TIMED ? timed() : main()).then((code) => {
 		process.exitCode = code;
-		// A stopped command may leave handles open; its output is already written.
+		// An interrupted command may leave handles open, which keep Node running. Its output is already written.
 		setTimeout(() => process.exit(), 2_000).unref();
 	});
 }

@@ -48,7 +48,7 @@ function compiledFolder(folder) {
 	return join(folder, `compiled-${process.version}-${process.platform}-${process.arch}`);
 }
 
-/** Loads the chunks of a build by their paths in its folder; `scripts` are those loaded so far. */
+/** `load` loads a chunk of a build by its path in the folder; `scripts` contains the chunks loaded so far. */
 function loader(folder) {
 	const readWrapped = wrappingReader();
 	const scripts = new Map();
@@ -76,7 +76,7 @@ function loader(folder) {
 }
 
 const head = '(function (exports, require, module, __filename, __dirname) {';
-/** Starts with a line break, because a file may end with a comment. `head` has no line break, so line numbers stay. */
+/** `tail` starts with a line break, because a file may end with a comment. `head` has none, so line numbers stay. */
 const tail = '\n})';
 
 /** Reads files wrapped in a function, as Node does. They share one buffer, which saves a copy of each text. */
@@ -97,7 +97,7 @@ function wrappingReader() {
 	};
 }
 
-/** Undefined if no cache is readable or the chunk is newer: V8 compares only the lengths of the source. */
+/** Undefined without a readable cache, or if the chunk is newer: V8 itself would compare only the source's length. */
 function compiled(path, changedMs) {
 	try {
 		return changedMs > statSync(path).mtimeMs ? undefined : readFileSync(path);

@@ -1,12 +1,12 @@
 // Runs test/bench/NAME.bench.ts (all of them without a name) and prints each row's ratio to its limit.
-// A figure is a ratio of medians measured in turn, in one run: absolute times of a shared machine say little.
+// A ratio divides medians of alternating measurements in one run: absolute times of a shared machine say little.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { syncTwin } from './sync-twin.mjs';
 
-/** A bench inherits these alone: NODE_EXTRA_CA_CERTS costs an empty Node 60 ms, which hides what a command takes. */
+/** Benches inherit only these variables: NODE_EXTRA_CA_CERTS, for one, adds 60 ms to the start of Node. */
 const inherited = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_OPTIONS', 'MAILCTL_CORPORA'];
 const parameters = [
 	...[

@@ -73,16 +73,16 @@ const threads = existsSync('src/threads')
 			.map((name) => `src/threads/${name}`)
 	: [];
 
-/** Paths are compared with the whole folder, because a checkout may lie below another src/. */
+/** An absolute path, because the checkout itself may lie below a folder called src. */
 const root = `${resolve('src')}${sep}`;
 const sources = readdirSync('src', { recursive: true })
 	.filter((name) => name.endsWith('.ts'))
 	.map((name) => resolve('src', name));
 
-/** The files that commands share become one chunk: Node reads one file faster than a dozen. */
+/** Exceptions from `shared`, whose files become one chunk because Node reads one file faster than a dozen. */
 const apart =
 	/^(api\/(operations|bodies)|cli\/(frame\/(run|topics|connection|questions|man|timed)|config\/config-write))\.ts$/;
-/** Most commands load these files, and each would become a chunk. */
+/** Small files that most commands load. Outside `shared`, each would become a chunk. */
 const small = new RegExp(
 	`^(${[
 		'content/(hash|attachments|message-size|safe-values|fill-variables)',
@@ -118,7 +118,7 @@ const sourcesAsCommonJs = {
 
 const frame = resolve('src/cli/frame/run.ts');
 const local = resolve('src/cli/connect/local.ts');
-/** The local engine loads these files, and they need most of its files. */
+/** Files that are loaded on demand after the local engine, and import most of its files. */
 const afterLocal = new RegExp(
 	`/(${[
 		'connect/(backup|bounces|exchange|foreign-campaigns|imports|inspect|mail|migrate|notify|parts|serve)',
@@ -129,8 +129,8 @@ const afterLocal = new RegExp(
 
 /**
  * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
- * to find and load. A file loaded on demand is loaded after the frame, and some files after the local engine. These
- * imports make esbuild merge the frame into one chunk, and the engine into another, instead of thirty.
+ * to find and load. A file that is loaded on demand comes after the frame, and those of `afterLocal` after the local
+ * engine. Imports of both make esbuild merge the frame into one chunk, and the engine into another, instead of thirty.
  */
 function loadedBefore(path) {
 	if (path === frame) return shared;
@@ -138,8 +138,8 @@ function loadedBefore(path) {
 }
 
 /**
- * Each `import()` of our files gets an entry that first imports the files loaded before it. The same imports in the file
- * itself would make cycles with the frame, and in a cycle a file may run before the constants it reads.
+ * Each `import()` of a source file gets an entry that first imports the files of `loadedBefore`. These imports in the
+ * file itself would make cycles with the frame, and in a cycle a file may run before the constants it reads.
  */
 const entries = {
 	name: 'entries',
@@ -226,7 +226,7 @@ const sqlite = {
 				module.exports = ${own}require('better-sqlite3');`,
 			resolveDir: '.',
 		}));
-		// The package looks for its addon from the calling file.
+		// In a bundle, the package would not find its addon, because it starts the search at the calling file.
 		onLoad({ filter: /./, namespace: 'addon' }, () => ({
 			contents: "module.exports = () => require('better-sqlite3/build/Release/better_sqlite3.node');",
 		}));
@@ -245,7 +245,7 @@ const usual = {
 	alias: { cheerio: resolve('node_modules/cheerio/dist/browser/index.js') },
 	loader: { '.sql': 'text' },
 	define: { __VERSION__: JSON.stringify(version) },
-	// Names stay readable in stacks.
+	// Keep identifiers, so that stack traces stay readable.
 	minifyWhitespace: true,
 	minifySyntax: true,
 	sourcemap: 'linked',
@@ -306,15 +306,15 @@ rmSync(modules, { recursive: true });
 writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
 
 /**
- * esbuild defines each export of a chunk as a getter and copies it, which takes 3 ms for the frame's hundreds. One
- * assignment at the end of a chunk replaces them. No export changes after its chunk has run (a test checks the sources),
- * and chunks do not import each other in cycles: esbuild puts files that the same entries reach into one chunk.
+ * esbuild defines a getter for each export of a chunk and copies it, which takes 3 ms for the hundreds of the frame. A
+ * single assignment at the end of the chunk replaces them. No export changes after its chunk has run (a test checks the
+ * sources). Chunks do not import each other in cycles, because files that the same entries reach share a chunk.
  */
 function withPlainExports(code, name) {
 	// `__esm` marks a module whose exports get their values only when a file requires it.
 	if (code.includes('__esm(')) throw new Error(`${name}: a CommonJS file requires an ES module`);
 	return code.replace(/\bexport\{([^}]*)\};(?=\n\/\/# sourceMappingURL=\S+\n$)/, (statement, list) => {
-		// esbuild marks chunks with a default export, and reads that mark.
+		// Leave a chunk with a default export unchanged, because its importers need the mark that esbuild gives it.
 		if (/\bdefault\b/.test(list)) return statement;
 		const properties = list.split(',').map((one) => one.split(' as ').reverse().join(':'));
 		return `module.exports={${properties}};`;
@@ -360,7 +360,7 @@ await build({
 	},
 	outdir: pages,
 	outExtension: { '.js': '.mjs' },
-	// Splitting leaves out the modules that a command loads on demand.
+	// With splitting, the descriptions load without the modules that commands load on demand.
 	splitting: true,
 	format: 'esm',
 	sourcemap: false,
@@ -374,7 +374,7 @@ if (nodeModule.enableCompileCache === undefined) await keepCompiled();
 rmSync('dist', { recursive: true, force: true });
 renameSync(out, 'dist');
 
-/** Runs short commands, here and against a deployment, and writes what V8 compiled for them. */
+/** Runs short commands on a local and on a remote database, and writes what V8 compiled for them. */
 async function keepCompiled() {
 	const folder = resolve(out);
 	const { load, scripts } = loader(folder);

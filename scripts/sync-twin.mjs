@@ -9,7 +9,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** The text without its keywords `async` and `await`. */
+/** Removes the keywords `async` and `await`. */
 export function synchronous(text) {
 	return text.replace(/\b(?:async|await)\s+/g, '');
 }
@@ -17,7 +17,6 @@ export function synchronous(text) {
 const isOfCore = (path) => /[\\/]src[\\/]store[\\/]core[\\/]/.test(path);
 const isOfDriver = (path) => /[\\/]store[\\/]sqlite[\\/]/.test(path);
 
-/** The file that a relative import names. */
 function fileOf(specifier, importer) {
 	return resolve(dirname(importer), specifier).replace(/\.js$/, '.ts');
 }

@@ -1,7 +1,7 @@
 // Lists the files of src/ that one command runs: `node scripts/walk.mjs [--less FILE]… [--out FILE] -- WORDS…`.
 // The sources are built file by file, and V8 counts the calls of each function in all threads. `--out` writes the counts;
-// `--less` leaves out functions that an earlier run called as often: a run with more rows shows the files of a row, and one
-// with `--help` the calls that only load modules.
+// `--less` leaves out functions that the run counted in FILE called as often. If that run had fewer rows, the files that
+// each row needs remain. If it was `--help`, functions that only load modules are left out.
 // SIGUSR2 begins a new count, for a server that has warmed up.
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';

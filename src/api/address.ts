@@ -1,4 +1,4 @@
-/** Accepts one address per string: a comma, a group or a comment would make two recipients of one value. */
+/** Parses one address per string. Rejects commas, groups and comments, in which mail software may see more recipients. */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';
@@ -62,7 +62,7 @@ export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address
 	return `${phrase} <${address}>`;
 }
 
-/** RFC 5321 s.4.1.2. Accepts any text, because a filter may contain an invalid address. */
+/** Equal for equal addresses (RFC 5321 s.4.1.2). Accepts any text, because a filter may contain an invalid address. */
 export function emailKey(address: string): EmailKey {
 	const at = address.lastIndexOf('@');
 	if (at === -1) return address.toLowerCase();

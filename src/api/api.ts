@@ -27,7 +27,7 @@ export interface Call {
 	signal?: AbortSignal | undefined;
 	/** The same key and body within 24 h get the first answer again (api-decisions 29). */
 	idempotencyKey?: string;
-	/** `throw`: the caller waits itself, because its other calls must wait too. */
+	/** `throw`: a throttled call fails at once, and the caller delays its other calls too. */
 	onThrottled?: 'throw';
 	client?: string;
 	ownOnly?: true;
@@ -45,7 +45,7 @@ export interface Accepted {
 export interface PageRequest {
 	page?: number;
 	page_size?: number;
-	/** The query of the link to this page. A remote service gets it unchanged instead of the other members. */
+	/** The query of the link to this page. The client sends it to a service unchanged, and ignores the other members. */
 	query?: string;
 }
 
@@ -73,15 +73,15 @@ export interface Api {
 	readonly lists: Lists;
 	readonly fields: Crud<Field, FieldInput>;
 	readonly webhooks: Webhooks;
-	/** Throws `NoSenders` if the service has none (api-decisions 48). */
+	/** Throws `NoSenders` if the service does not have this collection (api-decisions 48). */
 	readonly senders: Crud<Sender, SenderInput>;
-	/** The first call throws `not_found` for an unknown list, before it validates the input. */
+	/** Each method throws `not_found` for an unknown list, before it validates its input. */
 	subscribers(listId: number): Crud<Subscriber, SubscriberInput, SubscriberFilter>;
 	/** Accepts one submission durably, or none of it (api-decisions 20–29). */
 	send(request: SendRequest, call?: Call): Promise<SendResult>;
 	events(message: Uuid, call?: Call): Promise<LoggedEvent[]>;
 	report(query: ReportQuery, call?: Call): Promise<Report>;
-	/** Throws unless the answer is clear: if mailctl's server passed for another service, recipients would get mail twice. */
+	/** Throws if it cannot tell which service this is: mailctl's server, mistaken for another, might send mails twice. */
 	capabilities(): Promise<Capabilities>;
 	close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ export type AttachedFile = Infer<typeof AttachedFile>;
 export const StoredBytes = t.component('StoredBytes', { sha256: t.needed(t.text), size: t.needed(t.count) });
 export type StoredBytes = Infer<typeof StoredBytes>;
 
-/** Bytes that no message names are deleted after 24 hours. Another upload restarts that time. */
+/** Uploaded bytes that no message uses are deleted 24 hours after their last upload. */
 export interface Attachments {
 	find(sha256: string, call?: Call): Promise<StoredBytes>;
 	put(sha256: string, bytes: Uint8Array, call?: Call): Promise<StoredBytes>;

@@ -22,7 +22,7 @@ export interface Wait {
 	end(): void;
 }
 
-/** Await it in a loop over many rows: every ten milliseconds it lets other work of the thread run. */
+/** Returns a function to await in a loop over many rows: every ten milliseconds it lets the thread do other work. */
 export function createTurns(): () => Promise<void> | undefined {
 	let began = performance.now();
 	return () =>

@@ -27,7 +27,7 @@ export interface Body {
 	size: BodySize;
 	schema: f.JsonSchema;
 	check?: FieldSet<unknown>;
-	/** The argument `body` gets the given body without these keys, because it is stored and compared. */
+	/** Keys that are separate arguments. The argument `body` is the rest, unchanged, because it is stored and compared. */
 	apart?: readonly string[];
 }
 

@@ -10,7 +10,7 @@ import {
 	requestsFields,
 } from './messages.js';
 
-/** Hashes that are equal for specs of the same campaign, and for specs whose recipients get the same mail. */
+/** Hashes: `campaign` is equal for specs of the same campaign, `mail` for specs whose recipients get the same mail. */
 export interface SpecIdentity {
 	campaign: string;
 	mail: string;

@@ -21,7 +21,7 @@ export const CampaignSession = t.component('CampaignSession', {
 });
 export type CampaignSession = Infer<typeof CampaignSession>;
 
-/** Describes everything that determines the rows. Comparisons ignore only `path`. */
+/** Describes the file and the options that determine the rows. Comparisons of campaigns ignore only `path`. */
 export type CampaignSource = Readonly<Record<string, string>>;
 
 export interface CampaignSpec extends Given<typeof campaignFields> {
@@ -256,7 +256,10 @@ export interface CampaignOpening {
 	unless?: SameMail;
 }
 
-/** Campaigns with the same mail to the same rows: staged, unsent, or released within 24 hours (`sent`). */
+/**
+ * Selects the campaigns with the same mail to the same rows that prevent a new one. `sent`: those staged, being sent, or
+ * released within 24 hours. `repeated`: of these, repetitions of an earlier campaign. `repeating`: unfinished repetitions.
+ */
 export type SameMail = (typeof sameMails)[number];
 
 export const sameMails = ['sent', 'repeated', 'repeating'] as const;
@@ -329,13 +332,13 @@ export interface Campaigns {
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** Like `put`, for requests. An address repeated in requests that differ only in `to` is a `duplicate`. */
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** No more rows come, so a later run needs no source. `conflict`: other rows were put. */
+	/** Ends the rows, so that a later run needs no source. Throws `conflict` unless `position` rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
-	/** Stages active subscribers. A repeated call continues after the last one. Returns at most 100 rejects. */
+	/** Stages active subscribers. A repeated call continues after the last staged one. Returns at most 100 rejects. */
 	addList(id: string, listId: number, call?: Call & { forMs?: number }): Promise<ListAck>;
 	/**
-	 * Allows workers to lease all staged rows at once. Throws `conflict` if their count differs. The option
-	 * `--expect-count` also counts suppressed recipients.
+	 * Allows workers to lease all staged rows at once. Throws `conflict` if their number is not `expect_count`, which
+	 * excludes suppressed recipients, unlike the option `--expect-count`.
 	 */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
 	/** `forget` deletes a campaign that was never released. Throws `conflict` for a released one. */

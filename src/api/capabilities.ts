@@ -151,7 +151,7 @@ export interface Imports {
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
 	/** Atomic. A repeated `first` gets the stored ack again. Throws `conflict` after a gap. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
-	/** For rows checked in this process. More batches may be put before the answer; a failure ends all of them. */
+	/** Puts rows that this process has checked. Further batches need not wait for the answer, but fail with this one. */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

@@ -45,7 +45,7 @@ export function formatDateTime(at: Micros): WireDateTime {
 	return `${lastDay.text}T${time}.${String(micros % microsPerSecond).padStart(6, '0')}`;
 }
 
-/** Caches the day: a page of records has few days, and `Date` would take a sixth of the time of reading it. */
+/** A page of records has few different days. Without this cache, `Date` would take a sixth of the time to read a page. */
 let lastDay = { number: 0, text: '1970-01-01' };
 
 function dayText(day: number): string {
@@ -78,7 +78,7 @@ export function withZone(time: string): string {
 	return parseDateTime(time) === null ? time : `${time.replace(/Z$/, '')}Z`;
 }
 
-/** The last number before the year 10000, which has five digits. Doubles of this size are 32 apart. */
+/** The largest `Micros` before the year 10000, because years have four digits. Doubles of this size are 32 apart. */
 export const lastMoment: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 
 export function dayOf(at: Micros, timeZone: string): Day {
@@ -103,7 +103,7 @@ export interface LocalMoment {
 	kind: 'once' | 'skipped' | 'repeated';
 }
 
-/** Returns the moment at which clocks show that time. A skipped time gives the moment of the skip. */
+/** Returns the moment at which clocks show that time. If clocks skip it, returns the moment of the skip. */
 export function momentOf(local: string, timeZone: string): LocalMoment {
 	const shown = Date.parse(`${local}Z`);
 	const [early, late] = [shown - msPerDay, shown + msPerDay];

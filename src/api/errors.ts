@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-/** The HTTP status of each code. The first code with a status is that of an answer without a code. */
+/** The HTTP status of each code. If an answer has no code, its status means the first code with that status. */
 export const errorStatuses = {
 	/** Has errors of fields. */
 	invalid: 400,

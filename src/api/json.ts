@@ -42,7 +42,7 @@ export function parseJsonBody(text: string, options: JsonOptions = {}): ParsedJs
 	}
 }
 
-/** Iterative, so that a hostile depth takes no stack. */
+/** Iterative, so that deeply nested input cannot overflow the stack. */
 export function findJsonFault(root: unknown): JsonFault | null {
 	const waiting: { value: unknown; depth: number }[] = [{ value: root, depth: 0 }];
 	for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
@@ -170,7 +170,7 @@ function isKey(text: string, end: number): boolean {
 	return text.charAt(at) === ':';
 }
 
-/** Replaces each number by a text that a document cannot contain. */
+/** Hides the numbers from `JSON.parse` in strings with a random mark, which no document can contain. */
 function parseMarked(text: string, numbers: Walked['numbers']): unknown {
 	const mark = `${randomUUID()} `;
 	const pieces: string[] = [];

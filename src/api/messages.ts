@@ -15,7 +15,7 @@ const maxCopies = 100;
 export const maxVariables = 5000;
 export const maxSubjectLength = 998;
 
-/** Assumption (api-decisions 29). */
+/** Assumption: the service document does not limit keys (api-decisions 29). */
 export const idempotencyKeyRule = {
 	isKept: (key: string): boolean => /^[\x21-\x7e]{1,255}$/.test(key),
 	message: 'Use 1 to 255 visible ASCII characters.',
@@ -124,7 +124,7 @@ export interface StoredParts {
 }
 
 interface NormalizedFields<T, G> {
-	/** Never set. */
+	/** Only carries the type `G`, and is never set. */
 	readonly given?: G;
 	parse(
 		body: unknown,

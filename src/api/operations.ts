@@ -238,7 +238,7 @@ const messages = '/ext/messages/';
 const message = '/ext/messages/{uuid}/';
 const list = '/ext/lists/{list_id}/';
 const importSession = '/ext/imports/{uuid}/';
-/** The API's name for campaigns (api-decisions 38). */
+/** The API calls campaigns mailings (api-decisions 38). */
 const campaigns = '/ext/mailings/';
 const campaign = '/ext/mailings/{uuid}/';
 const suppressions = '/ext/suppressions/';
@@ -470,7 +470,7 @@ export function placeholdersOf(path: string): string[] {
 
 export function argumentNames({ args, path, body, query }: Operation): readonly string[] {
 	const hasInput = body !== undefined || query !== undefined;
-	// The first row of a batch is a part of the input.
+	// `first` in the path of a batch is a member of its input, not a separate argument.
 	const places = placeholdersOf(path).filter((name) => name !== 'first');
 	return args ?? [...places, ...(hasInput ? ['input'] : [])];
 }

@@ -50,7 +50,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 		const slice: S = await begun.slice;
 		yield slice;
 		const { ahead } = begun;
-		// If the collector kept an old slice, it would also keep all later ones.
+		// Unlink the slices, because an old one that V8 has not freed yet would keep all later ones in memory.
 		begun.ahead = null;
 		if (slice.next === null) return;
 		if (ahead?.key === slice.next) begun = ahead;

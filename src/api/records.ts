@@ -1,4 +1,4 @@
-/** Records of the API. A record of another service may have more keys, which stay. */
+/** Records of the API. Clients keep additional keys in the records of another service. */
 import { AttachedFile } from './attachments.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
@@ -67,7 +67,7 @@ export type Field = Infer<typeof Field>;
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** A password that was not given is not sent (api-decisions 18). */
+/** `password` has no default, because clients omit a password that was not given (api-decisions 18). */
 export const webhookDefaults = { is_auth_enabled: false, login: '' };
 
 export const Webhook = t.component('Webhook', {

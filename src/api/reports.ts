@@ -41,7 +41,7 @@ const joined = {
 };
 export type Joined = t.RecordOf<typeof joined>;
 
-/** Counts today's subscribers only, because no data of deleted ones exists. */
+/** Counts only subscribers that still exist, because deleted ones leave no data. */
 const ListGrowth = t.record({
 	...joined,
 	id: t.needed(t.id),

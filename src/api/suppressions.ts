@@ -30,7 +30,7 @@ export function importedReason(disable_reason: string | null): SuppressionReason
 	return suppressionReasons.find((reason) => reason === word && importedReasons.has(reason)) ?? null;
 }
 
-/** In order: the person, the mail server's refusal, a later report, a feedback loop, a call or command, a file. */
+/** In order: the recipient, a refusal by the mail server, a later bounce, a feedback loop, a call or command, a file. */
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
 export type SuppressionSource = (typeof suppressionSources)[number];
 
@@ -89,12 +89,12 @@ export interface Suppressions {
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,
 	): Promise<SuppressionSlice>;
-	/** Never shortens a suppression: the later end counts. Without an end, subscribers become inactive. */
+	/** Never shortens a suppression: the later expiry counts. A suppression without expiry deactivates subscribers. */
 	create(input: SuppressionInput, call?: Call): Promise<Suppression>;
 	/** At most 5,000 rows. An invalid row is a reject. A call without an answer may be repeated. */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
-	/** Without a reason, removes all. Subscribers stay inactive. Throws `not_found`. */
+	/** Without a reason, removes all suppressions of the address. Subscribers stay inactive. Throws `not_found`. */
 	remove(which: Given<typeof removalFields>, call?: Call): Promise<SuppressionRemoval>;
 }
 

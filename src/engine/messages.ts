@@ -133,7 +133,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** Null: not stopped. A fault counts until its retry time; after that, this process's worker may know the result. */
+/** Null if the queue runs. A fault counts until its retry time; later, `whyPaused` of this process may know more. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

@@ -91,7 +91,7 @@ export async function writeSettings(
 export function checkSettings(
 	values: Readonly<Record<string, string | null>>,
 ): Record<string, string | null> {
-	// A setting may have the name `__proto__`.
+	// Collect entries, because assigning a setting called `__proto__` would change the prototype of an object.
 	const errors: [string, FieldErrors[string]][] = [];
 	const checkedValues: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values)) {
@@ -211,8 +211,8 @@ const maxDataUri = 48_000;
 const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={0,2}$/i;
 
 /**
- * A content security policy matches such a URL exactly (CSP 3 s.2.3.1). A final slash would match a folder, and `*` all
- * hosts of a domain.
+ * Accepts only URLs that a content security policy matches exactly (CSP 3 s.2.3.1): a final slash would match a folder,
+ * and `*` all hosts of a domain.
  */
 function checkPageLogoUrl(value: string): Checked {
 	if (value.length <= maxDataUri && dataUri.test(value)) return { value };
@@ -228,7 +228,7 @@ function checkPageLogoUrl(value: string): Checked {
 	);
 }
 
-/** A link, with the path of its page, must fit into a header field on one line (List-Unsubscribe: 900). */
+/** This URL and the path of a page make a link, which must fit on one line of List-Unsubscribe (900 characters). */
 const maxPublicUrl = 800;
 
 // A query or fragment would be inside every link, and a user name would be mailed to all recipients.

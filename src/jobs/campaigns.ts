@@ -159,7 +159,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Keeps the variables of columns that --map combines: `Dear #First#` works beside `#name#`. */
+/** Makes variables of the single columns that --map combines, so that `Dear #First#` works beside `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],
@@ -184,7 +184,7 @@ interface Named {
 	name: string;
 }
 
-/** Turns `First Name` into `first_name`, as an import does that creates fields. */
+/** Turns `First Name` into `first_name`, like an import that creates fields. */
 function fieldOf(column: string): Named | null {
 	const plain = clean(column);
 	if (recordColumn(plain) !== null) return null;
@@ -204,7 +204,7 @@ function targetOf(pair: string): Named | null {
 	return isVariableName(target) && !reserved.has(target) ? { variable: target, name: target } : null;
 }
 
-/** `email` is the address, and every object has a `__proto__`. */
+/** The address and the name are mapped separately. Assigning to `__proto__` would change an object's prototype. */
 const reserved = new Set(['email', 'name', '__proto__']);
 
 interface Misnamed {

@@ -114,7 +114,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 			}
 			throw new JobError('in_use', `${holder ?? 'another process'} is working on ${what}`);
 		}
-		// The previous holder may have removed the file since.
+		// The previous holder may have removed the file before this process locked it.
 		if (before === null || inodeOf(lock) !== before) {
 			held.close();
 			continue;

@@ -1,6 +1,6 @@
 /**
- * Limits how fast a service is called. A throttled request waits as long as the service asks; if most are throttled,
- * all wait. If each made all wait, a service that throttles at random would cost a second every third row.
+ * Limits how fast a service is called. A throttled request waits as long as the service asks. All requests wait only if
+ * most are throttled, because a service that throttles at random would otherwise cost a second every third row.
  */
 
 import type { Call } from '../api/api.js';
@@ -115,7 +115,7 @@ export class Pace {
 		this.#pause = this.#sleep(ms).finally(() => {
 			this.#pause = null;
 		});
-		// Waiting requests get the error; without any, nobody handles it.
+		// `#enter` throws the error in requests that wait. If none waits, the rejection would be unhandled.
 		this.#pause.catch(() => undefined);
 	}
 

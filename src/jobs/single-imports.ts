@@ -35,8 +35,8 @@ interface OpenImport {
 const maxUnknownInARow = 16;
 
 /**
- * One import at a time. An error that concerns more than one row rejects the batch. If the batch is sent again, its rows
- * keep their outcomes.
+ * Runs one import at a time. An error that concerns more than one row fails the batch. If the batch is put again, rows
+ * that were done keep their outcomes.
  */
 export class SingleImports implements Imports {
 	reasonsLeftOut = 0;
@@ -253,7 +253,7 @@ class RowWriter {
 		return this.#parts.pages.prepare(rows);
 	}
 
-	/** Keeps the words of a refusal; looks up a row without an answer. Throws errors that concern more rows. */
+	/** A refused row is rejected with the service's words. Without an answer, a look-up decides. Throws all other errors. */
 	async settle(row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 		const { pages, spec } = this.#parts;
 		const found = isEmailAddress(row.email) ? await pages.find(row.email) : null;
@@ -265,7 +265,7 @@ class RowWriter {
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/** A row that changes nothing still deactivates its subscriber if it says that the person left. Returns whether it did. */
+	/** Deactivates a subscriber whose row is ignored but inactive, or has a `disable_reason`. Returns whether it did. */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;
@@ -330,8 +330,8 @@ class RowWriter {
 	}
 
 	/**
-	 * Null if the service did the write. An outcome if the answer is still missing after a repetition. The error of an
-	 * answer otherwise. Throws if the service stays busy.
+	 * Returns null if the service did the write, and the error if the service clearly did not. After an unclear answer, a
+	 * look-up decides; if that fails too, returns a rejection of the row. Throws if the service stays busy.
 	 */
 	async #write(
 		write: (call: Call) => Promise<unknown>,

@@ -50,7 +50,7 @@ export class SuppressionBatches implements Imports {
 		return this.#counts;
 	}
 
-	/** Rows of an address with another list or end are new too. An invalid row does not make a later one a duplicate. */
+	/** A row with another reason, list or expiry is new too. An invalid row does not make a later row a duplicate. */
 	#isNew(row: SuppressionRow): boolean {
 		if (suppressionRowFields.parse(row, 'create').kind === 'invalid') return true;
 		const { email, reason, list_id, expires_at } = row;

@@ -6,7 +6,7 @@ export type Methods = Record<string, (value: never, means?: { signal: AbortSigna
 
 const longMs = 1;
 
-/** The reason for the abort stays in the caller's thread. */
+/** Has no reason for the abort: `Channel.ask` throws the reason of the caller's signal. */
 class Stopped extends Error {
 	override readonly name = 'Stopped';
 }

@@ -72,7 +72,7 @@ export class Channel<Failed extends Error = Error> {
 		}
 	}
 
-	/** Whether the thread keeps the process alive. It does until `unref`. */
+	/** Makes the thread keep the process alive again, as it does until `unref`. */
 	ref(): void {
 		this.#worker.ref();
 	}

@@ -41,8 +41,8 @@ const idleMs = 10_000;
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 /**
- * Starts the first thread for a run of many messages, and more while mails come late, at most one per core. Idle
- * threads end.
+ * Starts a thread after `worthwhile` messages, and more while mails come late: at most one per core and `mostThreads`.
+ * Idle threads end.
  */
 export function createComposingThreads(options: ComposingOptions): ComposingThreads {
 	return new Composing(options);

@@ -12,7 +12,7 @@ export async function* readInThread(
 ): AsyncGenerator<LentBundle, void, undefined> {
 	signal.throwIfAborted();
 	const worker = spawnThread('table', { workerData: order, resourceLimits });
-	// No later bundle follows a lost one, because its rows are not counted yet.
+	// Fail after a lost bundle, because the next one would leave a gap in the rows.
 	worker.on('messageerror', (error) => worker.emit('error', error));
 	// An error after the loop, which no longer listens, would end the process.
 	worker.on('error', () => undefined);
@@ -53,8 +53,8 @@ export type TableMessage =
 
 export const maxSizeAhead = 12 * 1024 * 1024;
 /**
- * One transaction writes all rows read ahead. With a fifth of this, importing a million rows into five million writes
- * three times as much.
+ * One transaction writes all rows read ahead. With a fifth of this limit, importing a million rows into a list of five
+ * million writes three times as many bytes.
  */
 export const maxRowsAhead = 125_000;
 

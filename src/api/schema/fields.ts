@@ -34,7 +34,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** `T` is the checked value, `G` the value that a caller gives. */
 export interface Field<T, P extends Presence = Presence, G = T> {
-	/** Never set. */
+	/** Only carries the type `G`, and is never set. */
 	readonly given?: G;
 	readonly presence: P;
 	readonly schema: JsonSchema;

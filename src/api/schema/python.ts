@@ -65,7 +65,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** In Unicode, the ten digits of a script have consecutive code points. */
+/** Counts the digits before this one: the ten digits of a script have consecutive code points. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;
@@ -123,7 +123,7 @@ export class JsonNumber {
 	}
 }
 
-/** RFC 8259 s.6. Tokens are short (`maxNumberLength`), so the expression may backtrack for each digit. */
+/** RFC 8259 s.6. Tokens have at most `maxNumberLength` characters, so backtracking cannot take long. */
 const jsonNumber = /^-?(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 export function isJsonNumber(token: string): boolean {
@@ -133,7 +133,7 @@ export function isJsonNumber(token: string): boolean {
 export function isPlainNumber(token: string): boolean {
 	if (token.length > 16) return false;
 	if (/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return true;
-	// At most 15 digits without trailing zeros, because Python writes numbers below 0.0001 differently.
+	// A double keeps 15 digits, but no trailing zeros. Python writes numbers below 0.0001 with an exponent.
 	return /^-?\d{1,13}\.\d{0,13}[1-9]$/.test(token) && token.length <= 16 && !/^-?0\.0000/.test(token);
 }
 

@@ -2,7 +2,7 @@ import { isRecord } from '../json.js';
 import type { Infer } from '../schema.js';
 import type { JsonSchema } from './fields.js';
 
-/** `optional` may be absent. `newer` is in every answer of this version's server, but older ones lack it. */
+/** `optional` may be absent. `newer` is in every answer of this version's server; older servers omit it. */
 type Presence = 'present' | 'optional' | 'newer';
 
 export interface Shape<T, P extends Presence = Presence> {
@@ -139,7 +139,7 @@ export function orNull<T>(inner: Shape<T>): Shape<T | null, 'present'> {
 	);
 }
 
-/** Changes the type: a narrower one, or a wider one for answers of other services. */
+/** Changes only the TypeScript type: narrows it, or widens it for answers of other services. */
 export function typed<T>(inner: Shape<unknown>): Shape<T, 'present'> {
 	return { ...inner, presence: 'present' } as Shape<T, 'present'>; // `type` is never set
 }

@@ -12,7 +12,7 @@ const topLevel = String.raw`\.(?!-)(?:[${letter}-]{2,63}|xn--[a-z0-9]{1,59})(?<!
 const name = String.raw`${label}(?:\.(?!-)[${letter}0-9-]{1,63}(?<!-))*${topLevel}`;
 const webUrl = String.raw`^https?://(?:[^\s:@/]+(?::[^\s:@/]*)?@)?(${ipv4}|${ipv6}|${name}|localhost)(?::\d{2,5})?(?:[/?#]\S*)?$`;
 
-// Compiled at first use, because half of Unicode regardless of case costs 2 ms.
+// Compiled at first use, which takes 2 ms, because `letter` is a range of 65,000 characters regardless of case.
 let webUrlPattern: RegExp | null = null;
 
 // Clients read a backslash as a slash, so `http://a\@b/` may mean either of two hosts.

@@ -10,7 +10,7 @@ export type DeliveryOutcome =
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
 	| { kind: 'failed'; reply: Reply; uncounted?: true }
 	| { kind: 'suppressed'; reply: Reply }
-	/** The message becomes due at `due_at`, so that another message goes first. */
+	/** With `due_at`, the message waits until then, so that other messages are sent first. */
 	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
@@ -83,8 +83,8 @@ type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: 
 const inHands = refused('is being handled by a worker');
 
 /**
- * Only a person can find out whether an `uncertain` message arrived, or whether the cause of a failure has
- * passed. A bounced message had a bad address.
+ * `retry` accepts `uncertain` and `failed` messages: a person may know that the message did not arrive, or that the cause
+ * of the failure has passed. It refuses `bounced` messages, because their addresses are bad.
  */
 const rules: Readonly<Record<MessageAction, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
@@ -134,7 +134,7 @@ interface FigureMove {
 	to: Micros;
 }
 
-/** Events may arrive out of order: an earlier event moves the count to its own day. */
+/** Events may arrive out of order: an event before the first one known moves the count to its own day. */
 export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
 	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
 	return audiences
@@ -143,8 +143,8 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 }
 
 /**
- * An event too soon after the sending comes from a bot. A message in delivery may have been accepted but not recorded
- * yet.
+ * True for an event that comes so soon after sending that a bot must have caused it. Until a message is recorded as
+ * sent, each event is too soon: the mail server may have accepted the message just now.
  */
 export function isTooSoon(
 	message: { state: MessageState; sent_at: Micros | null },
@@ -192,9 +192,9 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Finds the recipients that the report names. If it names none, the mail was forwarded: a signed return path identifies
- * a single recipient, but the bad address may be a member of a list at that recipient's address. A complaint counts. A
- * Message-ID proves less, because replies and archives quote it.
+ * Finds the recipients that the report names. If it names none, the mail was forwarded, and the report counts for a sole
+ * recipient. Such a bounce is rarely hard: the bad address may be a member of a list at the recipient's address. A match
+ * by Message-ID then counts only if the report has no addresses, because replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,

@@ -52,8 +52,8 @@ type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` lifts an unsubscription, but is refused after a hard bounce or complaint. The default of PUT equals
- * that of a creation and lifts nothing (api-decisions 14).
+ * `is_active: true` lifts an unsubscription, but is refused after a hard bounce or complaint. PUT without `is_active`
+ * sets what a new subscriber would get, and lifts nothing (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;
@@ -108,7 +108,7 @@ export function suppressedList(
 
 export type Addition = 'created' | 'updated' | 'unchanged';
 
-/** Adding never shortens a suppression: the later end counts, and no end is latest. */
+/** Adding never shortens a suppression: the later expiry counts, and a suppression without expiry is the longest. */
 export function additionOf(
 	stored: { expires_at: Micros | null } | null,
 	wanted: { expires_at: Micros | null },
@@ -183,8 +183,8 @@ const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url'
 type Used = readonly string[] | null;
 
 /**
- * Meta overrides `email`, `name` and `email_reason`. Context variables are stored once per submission, and the composer
- * adds links.
+ * Meta overrides `email`, `name` and `email_reason`. Excludes context variables, which are stored once per submission,
+ * and links, which the composer adds.
  */
 export function personVariables(
 	person: Person,

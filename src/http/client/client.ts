@@ -91,7 +91,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 
 const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/** Rethrows errors that a proxy may send: if mailctl's server passed for another service, mails could be sent twice. */
+/** Rethrows errors that a proxy may send: mailctl's server, mistaken for another service, might send mails twice. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
 	const call = signal === undefined ? {} : { signal };
 	const root = { method: 'GET', path: openPaths.root, isRepeatable: true, call } as const;

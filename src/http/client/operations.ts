@@ -31,7 +31,7 @@ export function documented(
 		webhooks,
 		senders: {
 			...senders,
-			// If a later page is missing, the collection still exists.
+			// A 404 for a later page does not mean that the service has no senders.
 			page: (request: { page?: number; query?: string }, call?: Call) =>
 				(request.page ?? 1) > 1 || request.query !== undefined
 					? page(request, call)
@@ -137,7 +137,7 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 		...(body !== undefined && { body: encode(name, content) }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key }, isKeyed: true }),
 		call,
-		// Adding a list continues after the rows that it has staged, so a retry stages none twice.
+		// A retry of `addList` continues after the last staged subscriber, so it stages none twice.
 		isRepeatable: isIdempotent || isKeyed || operation.isRepeatable || 'for_ms' in values,
 	};
 }
@@ -197,7 +197,7 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	const next = answer.headers[headerNames.next.toLowerCase()];
 	if (call?.onNext === undefined || next === undefined || !/^\d{1,15}$/.test(next)) return;
 	call.onNext(Number(next));
-	// undici checks an idle connection for a turn before it writes. Let the next request leave before reading this answer.
+	// undici writes to an idle connection one turn later. Wait, so that the request leaves before this answer is read.
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 

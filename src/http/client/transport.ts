@@ -228,7 +228,7 @@ export interface ProxyQuestion {
 	env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Null means without a proxy. `--proxy` overrides NO_PROXY; lower-case names override upper-case ones. */
+/** Null means without a proxy. `--proxy` overrides NO_PROXY. A lower-case variable overrides its upper-case form. */
 export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): string | null {
 	if (isLoopback(baseUrl.hostname)) return null;
 	const read = (name: string) => env[name.toLowerCase()] ?? env[name] ?? '';

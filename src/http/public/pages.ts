@@ -149,7 +149,7 @@ function htmlText(text: string): string {
 }
 
 function withLinks(text: string): string {
-	// Odd pieces are URLs, without punctuation around them.
+	// `split` puts the URLs at odd indexes, without the punctuation that follows them.
 	return text
 		.split(/(https?:\/\/[^\s<>"]{0,2000}[^\s<>"'.,;:!?)\]])/)
 		.map((piece, index) => {

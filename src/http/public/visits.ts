@@ -9,10 +9,10 @@ import { commonHeaders, failedPage, notFoundPage, presentationOf } from './pages
 type MakeEvent = (keyring: Keyring | null) => Happened | null;
 type RecordingPorts = Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>;
 
-/** Covers a thousand events a second during the longest lock of a store. */
+/** Suffices for a thousand events a second while the store is locked for 20 s. */
 const maxUnderWay = 20_000;
 
-/** Records events after this turn of the event loop. Drops them while too many wait for the store, because memory is limited. */
+/** Records events after this turn of the event loop. To limit memory, drops further events while `maxUnderWay` wait. */
 export class Recorder {
 	readonly #ports: RecordingPorts;
 	#waiting: MakeEvent[] = [];

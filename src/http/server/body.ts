@@ -14,7 +14,7 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	if (bytes === null || bytes.length === 0) return {};
 	assertJson(request.headers['content-type'] ?? '');
 	assertPlain(request.headers['content-encoding']);
-	// A send call has at most a thousand recipients. A batch consists of values and needs no lower limit.
+	// A send call has at most a thousand recipients. A batch may consist of short values, so only its size limits them.
 	const maxValues = size === 'json' ? 200_000 : maxBytes;
 	const text = decodeUtf8(bytes);
 	if (text === null) throw parseError('The text is not UTF-8.');
@@ -86,7 +86,7 @@ export class Upload {
 		const { slots, files } = this.#means;
 		const announced = Number(incoming.headers['content-length'] ?? 0);
 		if (announced > maxBytes) throw tooLarge(maxBytes);
-		// The client may wait for `100 Continue`, and a request that waits takes no slot.
+		// Let a client send its body if it waits for `100 Continue`. Free the slot while the body arrives.
 		if (this.#exchange.expectsContinue) outgoing.writeContinue();
 		this.#exchange.expectsContinue = false;
 		slots.release(this.#exchange);

@@ -126,7 +126,7 @@ export class Connections {
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
-	/** True if the client has room, also after closing its longest idle connection. False if all are busy. */
+	/** If there are too many connections, closes the client's longest idle one. False if all of its connections are busy. */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
 		const own = this.#isProxied ? 0 : connections.size;

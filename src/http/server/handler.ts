@@ -262,7 +262,7 @@ async function composeDocument(version: string): Promise<HttpResponse> {
 	return { status: 200, headers: { ...composed.headers, ETag }, body };
 }
 
-/** RFC 9110 s.13.1.2, weak comparison. */
+/** Answers 304 if the client knows the ETag (If-None-Match, weak comparison: RFC 9110 s.13.1.2). */
 function document(response: HttpResponse, known: string | undefined): HttpResponse {
 	const { ETag = '', 'Content-Type': _, ...headers } = response.headers;
 	const isKnown = known?.split(',').some((tag) => ['*', ETag].includes(tag.trim().replace(/^W\//, '')));

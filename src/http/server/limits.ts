@@ -4,7 +4,7 @@ export const limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
-	/** Beyond this, the answer is 503. An IPv6 /64 counts as one address, here and below. */
+	/** Limits bodies in memory; beyond this, the answer is 503. An IPv6 /64 counts as one address, here and below. */
 	maxBytesPerAddress: 32 * 1024 * 1024,
 	/** Beyond this, the answer is 503. Excludes requests that wait for their body or their turn. */
 	maxRequests: 1_000,

@@ -186,7 +186,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	return relink(query, await read({ ...size, ...(page !== undefined && { page }) }));
 }
 
-/** Keeps base and path of the Api's link, and takes the query of the request with another page. */
+/** Links of the Api lack the query of the request, so replace their query by that of the request with their page. */
 function relink<P extends Page<unknown, unknown>>(query: Query, page: P): P {
 	const [next, previous] = [link(query, page.next), link(query, page.previous)];
 	return { ...page, next, previous };

@@ -1,4 +1,4 @@
-/** A request with an unsupported method is valid (RFC 9110 s.9.1) and gets a 405, but the parser does not read its head. */
+/** A request with an unsupported method gets a 405 (RFC 9110 s.9.1). Node's parser fails on it, so this file reads it. */
 import { STATUS_CODES } from 'node:http';
 import { codeOf } from '../../api/errors.js';
 import type { HttpResponse } from '../wire.js';
@@ -47,7 +47,7 @@ export function breakOff(connection: Connection, code: string, { metrics, log }:
 	// The error response answers the last request if that is incomplete.
 	if (last !== undefined && !last.incoming.complete) {
 		last.abort.abort();
-		// Part of a response may be sent already, and the client would take the final response for its rest.
+		// If a part of a response is sent, the client would read the final response as the remainder.
 		if (exchanges.size === 1 && !last.outgoing.headersSent) closeLingering(connection);
 		return;
 	}

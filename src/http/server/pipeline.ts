@@ -72,7 +72,7 @@ export class Pipeline {
 		metrics?.begin()(page.slice(0, 3), response.status);
 		exchange.shownPath = maskToken(page);
 		exchange.answered = response;
-		// The connection's later requests and the server's end wait for this response.
+		// Later requests of the connection and the server's shutdown wait for this response.
 		connections.begin(exchange);
 		responder.sendSynchronously(exchange, response, () => {
 			connections.finish(exchange);

@@ -69,7 +69,7 @@ export function asApiError(error: unknown): ApiError | null {
 	return failedDisk.test(code) ? apiErrorOf('io', error) : null;
 }
 
-/** Logs the cause of these errors, because the response names no file. */
+/** True for errors whose cause goes to the log, because the response names no file. */
 export const isStorageFailure = ({ code, cause }: ApiError) =>
 	code === 'storage_failed' ||
 	code === 'not_overwritten' ||

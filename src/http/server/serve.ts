@@ -33,7 +33,7 @@ export interface HttpServer {
 	close(options: { graceMs: number } & Partial<Leaving>): Promise<void>;
 }
 
-/** How the server shuts down behind a proxy that keeps connections to it. Milliseconds within `graceMs`. */
+/** How the server shuts down behind a proxy that keeps connections to it. Both times are parts of `graceMs`. */
 interface Leaving {
 	/** Accepts new connections until the proxy notices the shutdown. Each answer closes its connection. */
 	acceptMs: number;
@@ -86,10 +86,10 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		close: async ({ graceMs, acceptMs = 0, idleMs = 0 }) => {
 			keepsIdle = acceptMs + idleMs > 0;
 			const timer = setTimeout(() => cut(connections), graceMs);
-			// Until the proxy knows, it replaces each connection that an answer closes.
+			// Until the proxy notices the shutdown, it opens a new connection for each one that an answer closes.
 			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
-			// Import on demand, so that the start does not load a module that only this moment needs.
+			// Import on demand, because only the shutdown needs this module.
 			const { Server: NetServer } = await import('node:net');
 			await queueAccepted();
 			// close() of Node's HTTP server would end idle connections.
