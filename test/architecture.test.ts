@@ -106,7 +106,7 @@ const files = sourceFiles(root).map((path) => relative(root, path));
 const imports = files.flatMap(importsOf);
 
 describe('the architecture', () => {
-	it('finds source files', () => {
+	it('has source files', () => {
 		expect(files.length).toBeGreaterThan(20);
 	});
 
@@ -198,7 +198,7 @@ describe('the architecture', () => {
 		]);
 	});
 
-	it('calls URL.canParse in one function only', () => {
+	it('calls URL.canParse in one file only', () => {
 		const asking = sourceFiles(root).filter((file) => code(relative(root, file)).includes('URL.canParse'));
 		expect(asking.map((file) => relative(root, file))).toEqual(['api/schema/url.ts']);
 	});

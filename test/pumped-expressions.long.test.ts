@@ -97,9 +97,9 @@ const composed = separators.map((expression) => ({ path: 'delivery/bounces/wordi
 const found = [...files.flatMap(expressionsOf), ...composed];
 
 describe('a regular expression', () => {
-	it('is found in the sources', () => expect(found.length).toBeGreaterThan(300));
+	it('is found in the sources over 300 times', () => expect(found.length).toBeGreaterThan(300));
 
-	it.each(found)(`of $path, $expression, reads 40 kB of any text in ${maxMs} ms`, ({ expression }) => {
+	it.each(found)(`in $path reads 40 kB of any text in ${maxMs} ms: $expression`, ({ expression }) => {
 		expect(slowOn(expression)).toBeNull();
 	});
 });

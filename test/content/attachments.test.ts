@@ -90,12 +90,12 @@ describe.skipIf(!hasPython)('the MIME structure of a message with files', () => 
 				leaf('application/pdf', report),
 			),
 		],
-	])('of %s is as Python parses it', async (_, over, files, tree) => {
+	])('is parsed by Python as expected for %s', async (_, over, files, tree) => {
 		const [read] = pythonReads([await join(over, files)]);
 		expect(read).toMatchObject({ defects: [], tree });
 	});
 
-	it('a file keeps its name in each encoding', async () => {
+	it('a file keeps its name, whatever characters it has', async () => {
 		const names = [
 			'plain.pdf',
 			'with "quotes" and \\.pdf',
@@ -116,7 +116,7 @@ describe.skipIf(!hasPython)('the MIME structure of a message with files', () => 
 	});
 });
 
-it('a file decodes to its bytes, and its lines are short and ASCII', async () => {
+it('a file keeps its name and bytes, and all lines are ASCII of at most 998 characters', async () => {
 	const name = fc
 		.string({ unit: 'binary', minLength: 1, maxLength: 60 })
 		.map((given) => given.replace(/[\p{C}\p{Z}/\\]/gu, ''))
@@ -135,7 +135,7 @@ it('a file decodes to its bytes, and its lines are short and ASCII', async () =>
 	);
 });
 
-it('a DKIM signature over pieces equals one over the whole message', async () => {
+it('a DKIM signature over the pieces of a message equals one over the whole message', async () => {
 	const { secret } = await generateKey('ed25519');
 	const key = { domain: 'example.com', selector: 's', type: 'ed25519' as const, key: decodeKey(secret) };
 	for (const over of [{ text: 'T  \n\n' }, { text: '', html: image }]) {
@@ -166,7 +166,7 @@ describe('the hash of a content', () => {
 		{ type: 'text/plain' },
 		{ sha256: hashOf(Buffer.from('x')) },
 		{ content_id: 'x' },
-	])('depends on %j', (change) => {
+	])('changes with %j of an attachment', (change) => {
 		const one = contentSha256({ ...plain, attachments: [named] });
 		expect(contentSha256({ ...plain, attachments: [{ ...named, ...change }] })).not.toBe(one);
 	});

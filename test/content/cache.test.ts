@@ -17,7 +17,7 @@ function counted(maxBytes: number): { get: (name: string) => Promise<unknown>; r
 	return { get: (name) => cache.get(name, styled), runs: () => runs };
 }
 
-it('compiles once for concurrent and later gets', async () => {
+it('the cache compiles a content once for concurrent and later gets', async () => {
 	const { get, runs } = counted(1e6);
 	const [first, second] = await Promise.all([get('a'), get('a')]);
 	expect(second).toBe(first);
@@ -25,7 +25,7 @@ it('compiles once for concurrent and later gets', async () => {
 	expect(runs()).toBe(1);
 });
 
-it('evicts the least recently used content', async () => {
+it('the cache evicts the least recently used content', async () => {
 	const { get, runs } = counted(15_000);
 	await get('a');
 	await get('b');
@@ -38,7 +38,7 @@ it('evicts the least recently used content', async () => {
 	expect(runs()).toBe(4);
 });
 
-it('counts the bytes after inlining', async () => {
+it('the cache counts the bytes of a content after inlining', async () => {
 	let runs = 0;
 	const cache = createContentCache({
 		askHtml: async (question) => {
@@ -54,7 +54,7 @@ it('counts the bytes after inlining', async () => {
 	expect(runs).toBe(3);
 });
 
-it('distinguishes contents by every part', () => {
+it('the hash of a content depends on each of its parts', () => {
 	const hashes = [
 		content({}),
 		content({ text: '' }),

@@ -17,8 +17,8 @@ import {
 	wireProblems,
 } from './support.js';
 
-describe('a composed message, compared with MailComposer', () => {
-	it('parses alike with any text around the values', async () => {
+describe('a composed message', () => {
+	it('parses like MailComposer’s with any text around the values', async () => {
 		const literal = fc.oneof(
 			hostileValue,
 			fc.constantFrom('Dear ', 'F', '\r\n', 'x'.repeat(74), '。', '日本'.repeat(40)),
@@ -43,7 +43,7 @@ describe('a composed message, compared with MailComposer', () => {
 		);
 	});
 
-	it.skipIf(!hasCorpora)('parses alike with hostile texts and values (needs the corpora)', async () => {
+	it.skipIf(!hasCorpora)('parses like MailComposer’s with hostile values (needs the corpora)', async () => {
 		const one = await compileContent(
 			content({ subject: 'a #v#', text: 'x #w#', html: '<p>#w# é</p>' }),
 			readHere,
@@ -56,7 +56,7 @@ describe('a composed message, compared with MailComposer', () => {
 		}
 	});
 
-	it('parses alike with any names, addresses and header fields', async () => {
+	it('parses like MailComposer’s with any names, addresses and header fields', async () => {
 		const word = fc.oneof(
 			fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
 			fc.constantFrom(

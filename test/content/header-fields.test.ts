@@ -80,7 +80,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('of any text keeps the line limits and unfolds to the text', () => {
+	it('of any text keeps the line limits, and unfolds to the text unless it is encoded', () => {
 		fc.assert(
 			fc.property(fieldName, text, (name, value) => {
 				const field = unstructuredField(name, value);
@@ -98,7 +98,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('of any names keeps the line limits', () => {
+	it('with any names of mailboxes keeps the line limits', () => {
 		const person = text.map((name) =>
 			name
 				.replace(/[\t<>]/g, '')

@@ -56,13 +56,13 @@ describe('a style sheet', () => {
 		expect(divided(css)[0]).toBe(stays);
 	});
 
-	it('leaves rows of an implied tbody to the browser', () => {
+	it('keeps rules for the rows of a table whose tbody is implied', () => {
 		const css = 'table > tbody td {a: b} table > tr {c: d} p {e: f}';
 		expect(divided(css, '<table><tr><td>x</table>')[1]).toBe('p {e: f}');
 		expect(divided(css, '<table><tbody><tr><td>x</table>')[0]).toBe('');
 	});
 
-	it('is moved only if it applies to every screen and is outside comments', () => {
+	it('is moved only if it applies to screens and is outside comments', () => {
 		const html =
 			'<style media="print">p{a:b}</style><style type="text/x">p{a:b}</style><!--<style>p{a:b}</style>-->' +
 			'<STYLE TYPE="text/css" id=x>p{a:b}</STYLE><p title="<style>">é<b></p>';

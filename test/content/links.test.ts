@@ -89,7 +89,7 @@ describe('a link that is counted', () => {
 		expect(await tracked(html)).toBe(html + pixel);
 	});
 
-	it('is not an unsubscribe or browser-view link, if the variable is the whole value', async () => {
+	it('is not one whose whole value is the variable of an unsubscribe or view link', async () => {
 		const html = '<a href="#unsubscribe_url#">a</a><a href=" #view_url# ">b</a>';
 		const variables = { unsubscribe_url: 'https://m.test/u/T', view_url: 'https://m.test/v/T' };
 		expect((await compile(html)).links).toBe(0);
@@ -120,7 +120,7 @@ describe('a link that is counted', () => {
 		['https://x.y/?e=&#35;u&#35;', 'v', 'https://x.y/?e=#u#'],
 		['&#35;u&#35;', 'https://x.y/', null],
 		['https://bücher.example/ä', '', 'https://xn--bcher-kva.example/%C3%A4'],
-	])('%j with %j leads to %j', async (href, u, target) => {
+	])('with the address %j and the value %j leads to %j', async (href, u, target) => {
 		const compiled = await compile(`<a href="${href}">a</a>`);
 		expect(compiled.link(0, { u })).toBe(target);
 		const html = await arrived(compiled, { u }, trackingFor(compiled));

@@ -55,7 +55,7 @@ describe('links that lead nowhere', () => {
 		expect(findings(`<a href="${href}">x</a>`)).toEqual([]);
 	});
 
-	it('include an empty href, not a missing one, or one in a comment or script', () => {
+	it('include an empty href, but not a missing one or one in a comment or script', () => {
 		expect(kinds('<a href>x</a>')).toEqual(['no_link']);
 		expect(kinds('<a name="x">x</a href="#"><!-- <a href="#"> --><script>"<a href=\'#\'>"</script>')).toEqual(
 			[],
@@ -73,7 +73,7 @@ describe('images', () => {
 });
 
 describe('content', () => {
-	it('is clipped beyond 102 KiB of HTML', () => {
+	it('is reported as clipped if its HTML exceeds 102 KiB', () => {
 		expect(kinds('é'.repeat(clippedBytes / 2))).toEqual([]);
 		expect(findings(`${'é'.repeat(clippedBytes / 2)}x`)).toEqual([
 			{ kind: 'clipped', count: clippedBytes + 1, first: null },
@@ -81,7 +81,7 @@ describe('content', () => {
 		expect(kinds(null, { text: 'x'.repeat(200_000) })).toEqual([]);
 	});
 
-	it('of bulk mail has an unsubscribe link in any body, also as a variable with a default', () => {
+	it('of bulk mail needs an unsubscribe variable in one of its bodies, with or without a default', () => {
 		expect(kinds(null, { text: 'Hi', bulk: true })).toEqual(['no_unsubscribe']);
 		expect(kinds('<a href="#unsubscribe_url#">x</a>', { text: 'Hi', bulk: true })).toEqual([]);
 		expect(kinds(null, { text: '#unsubscribe_url|x#', bulk: true })).toEqual([]);

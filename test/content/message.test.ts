@@ -37,7 +37,7 @@ describe('a message', () => {
 			expect(compiled.join(envelope(), person, memory.subarray(0, length)).equals(own)).toBe(true);
 	});
 
-	it('with plain text is one part, byte for byte', async () => {
+	it('with plain text has one part, and exactly these bytes', async () => {
 		expect(await written({ subject: 'Hi', text: 'one\ntwo\r\n' })).toBe(
 			[
 				'Date: Fri, 02 Jan 2026 03:04:05 +0000',
@@ -70,7 +70,7 @@ describe('a message', () => {
 		expect(message).toContain('\r\nNews\r\n\r\nGo there [https://x.y/]\r\n');
 	});
 
-	it('with HTML without visible text has no alternative', async () => {
+	it('has no text alternative if its HTML has no visible text', async () => {
 		expect(await written({ html: '<img src="x.png">' })).toContain(
 			'\r\nContent-Type: text/html; charset=us-ascii\r\n',
 		);
@@ -86,7 +86,7 @@ describe('a message', () => {
 		['mostly beyond ASCII', '日本語のテキスト'.repeat(20), 'base64'],
 		['mostly beyond ASCII with a variable', `${'日本語のテキスト'.repeat(20)}#name#`, 'base64'],
 		['a control character', 'a\u0007b', 'quoted-printable'],
-	])('chooses the transfer encoding for %s', async (_kind, text, encoding) => {
+	])('has a transfer encoding that suits %s', async (_kind, text, encoding) => {
 		const message = await written({ text }, {}, { variables: { name: 'x' } });
 		expect(encodings(message)).toEqual([encoding]);
 		if (encoding !== '7bit') expect(longestBodyLine(Buffer.from(message))).toBeLessThanOrEqual(76);
@@ -127,7 +127,7 @@ describe('header fields', () => {
 		await expect(written({ text: 'x' }, { headers: { bCc: 'a@b.c' } })).rejects.toThrow('cannot be set');
 	});
 
-	it('contain the fields for one-click unsubscribing', async () => {
+	it('include the two fields of one-click unsubscribing if a link is given', async () => {
 		const message = await written({ text: 'x' }, {}, { listUnsubscribeUrl: 'https://x.y/u/t' });
 		expect(message).toContain(
 			'\r\nList-Unsubscribe: <https://x.y/u/t>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n',
@@ -142,7 +142,7 @@ describe('header fields', () => {
 		expect(message.split('\r\n').every((line) => line.length <= 78)).toBe(true);
 	});
 
-	it('never exceed 998 characters, nor 78 if they can be folded', async () => {
+	it('fold after the colon if name and value would exceed a line together', async () => {
 		const message = await written(
 			{ text: 'x' },
 			{ headers: { [`X-${'n'.repeat(198)}`]: 'w'.repeat(900), 'X-Short': 'w'.repeat(75) } },

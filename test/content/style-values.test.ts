@@ -24,7 +24,7 @@ it.each([
 	['<rect fill="url(#v#)">'],
 	['<iframe srcdoc="#v#"></iframe>'],
 	['<iframe srcdoc="<p>#v##w#</p>"></iframe>'],
-])('%s inserts no value', async (html) => {
+])('no value is inserted into %s', async (html) => {
 	expect(await shown(html, 'https://evil.example/')).toBe(html);
 });
 
@@ -55,7 +55,7 @@ it.each([
 	['an attribute value', `<p title="${'<div>'.repeat(5_000)}">`, false],
 	['misplaced end tags', '<b></i>'.repeat(500), true],
 	['closed elements', '<b>x</b>'.repeat(5_000), false],
-])('the nesting limit is applied to %s', (_what, html, expected) => {
+])('only elements that stay open count for the nesting limit: %s', (_what, html, expected) => {
 	expect(isTooDeep(html)).toBe(expected);
 });
 

@@ -42,7 +42,7 @@ describe('the text alternative', () => {
 	it.each([
 		['<a href="//host/?a=#q#">x</a>', 'x [//host/?a=a%20b]'],
 		['<a href="/page?n=1&amp;a=#q#">x</a> see: #q#', 'x [/page?n=1&a=a%20b] see: a b'],
-	])('of %j has values at the same places as the HTML', async (html, text) => {
+	])('of %j with its values is %j', async (html, text) => {
 		const compiled = await compileContent(content({ html }), readHere);
 		expect(compiled.preview({ variables: { q: 'a b' } }).text).toBe(text);
 	});
@@ -58,7 +58,7 @@ describe('the text alternative', () => {
 		expect(textAlternative(piece.repeat(count)).split(shown).length - 1).toBe(count);
 	});
 
-	it('wraps long lines, but not a long word', () => {
+	it('wraps lines at 78 characters, but no line if one word has 90,000', () => {
 		const words = 'abc '.repeat(30_000);
 		const lines = textAlternative(`<p>${words}</p>`).split('\n');
 		expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);
@@ -73,7 +73,7 @@ describe('the text alternative', () => {
 	});
 
 	it.skipIf(!hasCorpora)(
-		'of real templates has words, links and variables, and no markup (needs the corpora)',
+		'of real templates has text and variables, but no markup (needs the corpora)',
 		() => {
 			for (const { html } of templates()) {
 				const text = textAlternative(html);
@@ -93,7 +93,7 @@ it.each([
 	],
 	["<meta charset='latin1'>", "<meta charset='utf-8'>"],
 	['<meta charset="UTF-8"><meta content="charset">', '<meta charset="UTF-8"><meta content="charset">'],
-])('the encoding that %s declares becomes UTF-8', async (meta, declared) => {
+])('the charset that %s declares becomes UTF-8', async (meta, declared) => {
 	const html = `<head>${meta}</head><body>é</body>`;
 	const shown = (await compileContent(content({ html }), readHere)).preview({ variables: {} }).html ?? '';
 	expect(shown).toContain(declared);

@@ -31,7 +31,7 @@ describe('variables', () => {
 		[`#${'a'.repeat(65)}#`, `#${'a'.repeat(65)}#`],
 		['#é#', '#é#'],
 		['', ''],
-	])('reads %j from left to right', async (written, expected) => {
+	])('in %j are found from left to right', async (written, expected) => {
 		expect(await shownText(written, { a: 'A', b: 'B' })).toBe(expected);
 	});
 
@@ -67,7 +67,7 @@ describe('variables', () => {
 		[`#a|${'d'.repeat(100)}#`, {}, 'd'.repeat(100)],
 		[`#a|${'d'.repeat(101)}#`, {}, `#a|${'d'.repeat(101)}#`],
 		['#constructor|own#', {}, 'own'],
-	])('reads %j with the values %j as %j', async (written, variables, expected) => {
+	])('in %j with the values %j give %j', async (written, variables, expected) => {
 		expect(await shownText(written, variables)).toBe(expected);
 	});
 
@@ -99,7 +99,7 @@ describe('variables', () => {
 		);
 	});
 
-	it('get quotes if their attribute has none', async () => {
+	it('add quotes to an attribute that has none', async () => {
 		expect(await shown('<a href=#u# class=x>', { u: 'https://x.y/ onclick=alert(1)' })).toBe(
 			'<a href="https://x.y/ onclick=alert(1)" class=x>',
 		);
@@ -120,7 +120,7 @@ describe('a variable at the start of a link', () => {
 		'#javascript:',
 		'//example.com/x',
 		'',
-	])('can be %j', async (u) => {
+	])('can have the value %j', async (u) => {
 		const escaped = u.replaceAll('&', '&amp;');
 		expect(await shown('<a href="#u#">x</a>', { u })).toBe(`<a href="${escaped}">x</a>`);
 	});
@@ -138,7 +138,7 @@ describe('a variable at the start of a link', () => {
 		'sms:1',
 		'example.com:80/x',
 		'\u200bjavascript:x',
-	])('becomes # for %j', async (u) => {
+	])('becomes # with the value %j', async (u) => {
 		expect(await shown('<a href="#u#">x</a>', { u })).toBe('<a href="#">x</a>');
 		expect(await shown("<img src=' #u#'>", { u })).toBe("<img src=' #'>");
 		expect(await shown('<a href=#u#>x</a>', { u })).toBe('<a href="#">x</a>');
@@ -209,7 +209,7 @@ describe('a value in a URL', () => {
 		['#url#', url],
 		['#url#&n=#name#', `${url}&n=${name}`],
 		['tel:#name#', 'tel:Ann & Bob #1'],
-	])('is percent-encoded after a ? and in mailto: %s', async (written, filled) => {
+	])('is percent-encoded only after a ? and in mailto: %s', async (written, filled) => {
 		const amp = (text: string) => text.replaceAll('&', '&amp;');
 		for (const tag of ['a href', 'img src', 'form action'])
 			expect(await shown(`<${tag}="${amp(written)}">`, variables)).toBe(`<${tag}="${amp(filled)}">`);

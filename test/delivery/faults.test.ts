@@ -45,8 +45,8 @@ async function sendMany(
 
 const login = { user: 'me', password: 'hunter2-secret', security: 'required' } as const;
 
-describe('a fault before a session pauses the queue and changes no message', () => {
-	it('a password is never sent in clear when STARTTLS is stripped', async () => {
+describe('a session without STARTTLS', () => {
+	it('sends neither AUTH nor the password if encryption is required', async () => {
 		await sendTo({ ehlo: ['AUTH PLAIN LOGIN'] }, login);
 		const said = server?.lines.join('\n') ?? '';
 		expect(said).not.toMatch(/AUTH/);
@@ -54,8 +54,8 @@ describe('a fault before a session pauses the queue and changes no message', () 
 	});
 });
 
-describe('a used connection that the server has ended', () => {
-	it.each([[[]], [['PIPELINING']]])('is replaced without a delivery attempt (%j)', async (ehlo) => {
+describe('a connection of the pool', () => {
+	it.each([[[]], [['PIPELINING']]])('is replaced uncounted if the server ends it (%j)', async (ehlo) => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -70,7 +70,7 @@ describe('a used connection that the server has ended', () => {
 		expect(server.connections).toBeGreaterThanOrEqual(10);
 	});
 
-	it('makes only the message uncertain whose final dot was sent', async () => {
+	it('that drops after a final dot makes only that message uncertain', async () => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -100,7 +100,7 @@ describe('a used connection that the server has ended', () => {
 });
 
 describe('a large body', () => {
-	it('is broken in the body if the connection drops before the final dot', async () => {
+	it('breaks in the phase "body" if the connection drops before the final dot', async () => {
 		server = await startFaultServer({ at: { body: { drop: true } } });
 		pool = testPool(server.port);
 		const conversation = await pool.send({
@@ -114,7 +114,7 @@ describe('a large body', () => {
 });
 
 describe('addresses beyond ASCII', () => {
-	it('use punycode, and SMTPUTF8 only for the local part', async () => {
+	it('have the domain in punycode, and are unsendable without SMTPUTF8 if the local part is not ASCII', async () => {
 		server = await startFaultServer({});
 		pool = testPool(server.port);
 		const mail = { from: 'a@example.com', copies: [], bytes: Buffer.from('x\r\n') };

@@ -30,14 +30,14 @@ function answer({ fill, pass, leave }: ReturnType<typeof started>, count: number
 }
 
 describe('messages in flight', () => {
-	it('are three per connection at first, and twenty if answers are fast', () => {
+	it('are three per connection at first, and twenty once answers are fast', () => {
 		const flow = started();
 		expect(flow.fill()).toBe(6);
 		answer(flow, 6, 0);
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('are as many as the server answers in twenty milliseconds', () => {
+	it('are as many as the server answers in twenty milliseconds, but at least three per connection', () => {
 		const flow = started();
 		answer(flow, 6, 1);
 		expect(flow.fill()).toBe(20);
@@ -54,7 +54,7 @@ describe('messages in flight', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('stay below the number that a crash may repeat, including unrecorded outcomes', () => {
+	it('and unrecorded outcomes together stay within the number that a crash may repeat', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);

@@ -45,7 +45,7 @@ const hold = (memory: MemoryQueue, reason: string | null) =>
 	memory.queue.pause({ kind: 'manual', reason, retry_at: null, now: systemClock.now() });
 
 describe('a queue paused by a person', () => {
-	it('ends a run with its reason', async () => {
+	it('ends a run, which reports the reason and sends nothing', async () => {
 		const { memory, pool: own } = await start({}, 3);
 		await hold(memory, 'moving house');
 		const result = await testWorker(memory, own).run({ scope: null, until: 'settled' });
@@ -79,7 +79,7 @@ describe('a mail server that refuses the sender', () => {
 		['answer', 'dot', '554 Message rejected: Email address is not verified'],
 		['answer', 'dot', '554 5.2.252 SendAsDenied'],
 	];
-	it.each(ways)('at %s pauses the queue: %s %s', async (name, phase, answer) => {
+	it.each(ways)('at %s pauses the queue until it accepts: %s %s', async (name, phase, answer) => {
 		let isRefusing = true;
 		const { memory, pool: own } = await start(
 			{ on: (at) => (at === phase && isRefusing ? { answer } : undefined) },
@@ -98,7 +98,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.pauses.size).toBe(0);
 	});
 
-	it('for some recipients does not stop the others', async () => {
+	it('for every second recipient does not stop the others', async () => {
 		// At most three messages are in flight, so replies may be reordered, but five refusals never come in a row.
 		let asked = 0;
 		const answer = '550 5.7.1 Not from you';
@@ -112,7 +112,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.states()).toEqual({ sent: 20, deferred: 20 });
 	});
 
-	it('is forgotten after a success, even if the stored count is read meanwhile', async () => {
+	it('has its refusals deleted after a success, even if one is counted while pauses are read', async () => {
 		const { queue, pauses } = createMemoryQueue({ to: [] });
 		const queuePauses = async () => {
 			await breaker.refused('550 5.7.1 Not from you');
@@ -124,7 +124,7 @@ describe('a mail server that refuses the sender', () => {
 		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
-	it('is counted across workers and other replies, until a message is sent', async () => {
+	it('pauses the queue after five refusals, counted across workers and between other replies', async () => {
 		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
 		const { memory, pool: own } = await start(
 			{
@@ -147,7 +147,7 @@ describe('a mail server that refuses the sender', () => {
 });
 
 describe('a mail server that refuses all mail', () => {
-	it('is stored as a pause with reason and retry time, until it works', async () => {
+	it('pauses the queue, with a reason and a retry time, until it accepts mail', async () => {
 		let isBroken = true;
 		const { memory, pool: own } = await start(
 			{ on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined) },
@@ -165,7 +165,7 @@ describe('a mail server that refuses all mail', () => {
 		expect([result.counts.sent, memory.pauses.size]).toEqual([30, 0]);
 	});
 
-	it('is retried with one message', async () => {
+	it('is tried again with one message at a time', async () => {
 		const { memory, server: own } = await start(
 			{
 				ehlo: ['PIPELINING'],
@@ -197,7 +197,7 @@ describe('a mail server that refuses all mail', () => {
 		expect(events[0]).toMatchObject({ kind: 'waiting', reason: 'auth: 535 No' });
 	});
 
-	it('is not retried sooner for new mail', async () => {
+	it('is not tried again sooner when new mail arrives', async () => {
 		const { memory, server: own } = await start({}, 5);
 		const now = systemClock.now();
 		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
@@ -213,7 +213,7 @@ describe('a mail server that refuses all mail', () => {
 		expect([own.connections, events.length]).toEqual([0, 1]);
 	});
 
-	it('does not stop other recipients if it requires a login for one', async () => {
+	it('gets the mail for the other recipients in the next run if it requires a login for one', async () => {
 		const { memory, pool: own } = await start(
 			{
 				on: (phase, line) =>

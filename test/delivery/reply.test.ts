@@ -161,7 +161,7 @@ describe('the table of replies', () => {
 		expect(judge('refused', 'rcpt', raw)).toBe('failed');
 	});
 
-	describe('unknown addresses and refused senders, with other words in the reply', () => {
+	describe('replies with words about both the recipient and the sender', () => {
 		const unknown = [
 			'550 5.1.1 <a@b.example>: Recipient address rejected: User unknown in local table (sender not authenticated)',
 			'550 5.1.1 User unknown; sender=<news@c.example>; helo=<mail.c.example>',
@@ -223,7 +223,7 @@ describe('the table of replies', () => {
 });
 
 describe('a reply', () => {
-	it('keeps its codes and one clean line of text', () => {
+	it('is parsed into its codes and one line without control characters', () => {
 		expect(parseReply('rcpt', '550-5.1.1 No\u001b[31m such\r\n550 5.1.1 user\u202e!')).toEqual({
 			phase: 'rcpt',
 			code: 550,
@@ -231,10 +231,10 @@ describe('a reply', () => {
 			text: 'No [31m such user !',
 		});
 	});
-	it('has at most 500 characters', () => {
+	it('has at most 500 characters of text', () => {
 		expect(parseReply('rcpt', `550 ${'é'.repeat(5_000)}`).text).toHaveLength(500);
 	});
-	it('without a code is text', () => {
+	it('without a code is kept as text', () => {
 		expect(parseReply('answer', '25 nearly')).toEqual({
 			phase: 'answer',
 			code: null,
@@ -272,7 +272,7 @@ describe('replies', () => {
 	it.each([
 		['a line without an end', ['250 ', 'x'.repeat(100)]],
 		['continuation lines without an end', Array.from({ length: 20 }, () => '250-again\r\n')],
-	])('are too large: %s', (_name, chunks) => {
+	])('count as too large: %s', (_name, chunks) => {
 		const reader = new ReplyReader(100);
 		expect(reader.read(Buffer.from('250 Ok\r\n'))).toEqual(['250 Ok']);
 		expect(reader.isTooLarge).toBe(false);
@@ -280,7 +280,7 @@ describe('replies', () => {
 		expect(reader.isTooLarge).toBe(true);
 	});
 
-	it('of a server that hung up count if they are refusals', () => {
+	it('that end with the connection count only if they are refusals', () => {
 		const reader = new ReplyReader(100);
 		reader.read(Buffer.from('250 Ok\r\n550 5.1.1 No su'));
 		expect(reader.lastWords()).toBe('550 5.1.1 No su');

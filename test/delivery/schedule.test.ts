@@ -21,13 +21,13 @@ describe('the schedule of retries', () => {
 		const next = retryAt({ attempts: 20, createdAt: 0, now: 4 * day - minute, random: middle });
 		expect(next).toBe(4 * day);
 	});
-	it('tries a message three times that was delayed beyond the 4 days', () => {
+	it('makes three attempts for a message that was delayed beyond the 4 days', () => {
 		const isTried = [1, 2, 3].map(
 			(attempts) => retryAt({ attempts, createdAt: 0, now: 9 * day, random: middle }) !== null,
 		);
 		expect(isTried).toEqual([true, true, false]);
 	});
-	it('never goes back, stays within 10 % of the plan, and ends', () => {
+	it('gives increasing times within 10 % of the plan, and ends', () => {
 		fc.assert(
 			fc.property(
 				fc.nat(1_000_000_000),

@@ -98,7 +98,7 @@ describe('a worker with a working server', () => {
 		expect(memory.states()).toEqual({ sent: 3 });
 	});
 
-	it('sends envelope and bytes unchanged', async () => {
+	it('sends the expected envelope and bytes, and no copy to the recipient', async () => {
 		const { sink, pool, memory } = await toSink({
 			to: ['Ann <ann@example.net>'],
 			envelope: { cc: ['C <c@example.net>'], bcc: ['b@example.net', 'ann@example.net'] },
@@ -128,7 +128,7 @@ describe('a worker with a working server', () => {
 		expect(memory.row(0).outcomes).toMatchObject([{ kind: 'sent', reply: { phase: 'answer', code: 250 } }]);
 	});
 
-	it('keeps its rate', async () => {
+	it('does not exceed its rate', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(21) });
 		const start = performance.now();
 		await testWorker(memory, pool, { rate: 50 }).run(settled);
@@ -136,7 +136,7 @@ describe('a worker with a working server', () => {
 		expect(sink.received).toHaveLength(21);
 	});
 
-	it('runs until the signal and sends new messages when woken', async () => {
+	it('runs until its signal aborts, and sends new messages when it is woken', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(2) });
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
 		const { stop, wake } = endless(memory, pool);
@@ -188,7 +188,7 @@ describe('a worker that is told to stop', () => {
 });
 
 describe('a worker with a time limit', () => {
-	it('starts nothing near the end, and lets messages in flight finish', async () => {
+	it('starts no message shortly before the limit, and lets those in flight finish', async () => {
 		let answer: (told: { answer: string }) => void = () => undefined;
 		const later = new Promise<{ answer: string }>((resolve) => {
 			answer = resolve;
@@ -216,7 +216,7 @@ describe('a worker with a time limit', () => {
 });
 
 describe('a worker whose lease was taken over', () => {
-	it('does not record an outcome twice', async () => {
+	it('discards its outcome, and reports the lost lease', async () => {
 		const { pool, memory } = await toSink({ to: addresses(1) });
 		const events: WorkerEvent[] = [];
 		const { settle } = memory.queue;

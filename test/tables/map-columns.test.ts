@@ -34,9 +34,9 @@ describe('column names', () => {
 		'mail',
 		'\uFEFFemail',
 		'Ｅmail',
-	])('%j is the email', (name) => expect(targets([name])).toEqual(['0→email']));
+	])('include %j for the email', (name) => expect(targets([name])).toEqual(['0→email']));
 
-	it('include those of a record, and fields by variable, name and meta.', () => {
+	it('include the keys of a record, and fields by variable, by name and as meta.VARIABLE', () => {
 		expect(targets(['Email', 'NAME', 'Is Active', 'disable reason', 'City', 'meta.plan'])).toEqual([
 			'0→email',
 			'1→name',
@@ -48,7 +48,7 @@ describe('column names', () => {
 		expect(targets(['home TOWN', 'email'])).toEqual(['0→meta.city', '1→email']);
 	});
 
-	it('yield to --map', () => {
+	it('are overridden by --map', () => {
 		expect(targets(['Contact', 'name'], { map: ['Contact=email', 'name=city'] })).toEqual([
 			'0→email',
 			'1→meta.city',
@@ -56,7 +56,7 @@ describe('column names', () => {
 		expect(targets(['a=b', 'x'], { map: ['a=b=email', 'X=-'] })).toEqual(['0→email']);
 	});
 
-	it('that only an export or a rejects file has are skipped there', () => {
+	it('that an export or a rejects file adds are skipped in such a file', () => {
 		const cells =
 			'id=7 list_id=1 email=a@x is_active=true source=API opt_in_signed=false is_email_verified=true';
 		const own = `${cells} date_created=2026-11-21T12:00:00.000000`;
@@ -82,7 +82,7 @@ describe('column names', () => {
 		expect(targets(['email', 'id', 'source'], { unknown: 'create' })).toContain('2→meta.source');
 	});
 
-	it('become fields on request', () => {
+	it('that are unknown become new fields on request', () => {
 		const result = map(['email', 'First Name', 'Prénom', 'meta.zip', 'Город'], {
 			unknown: 'create',
 			map: ['Город=town'],
@@ -123,7 +123,7 @@ describe('a rejected header', () => {
 		});
 	});
 
-	it('has no email, or duplicates, in any spelling', () => {
+	it('has no email column, or two columns with one target', () => {
 		expect(findings(['name', 'city'])).toEqual(['no_email ']);
 		expect(findings(['ann@example.com', 'city'])).toEqual(['unknown ann@example.com', 'no_header ']);
 		expect(findings(['email', 'name', 'name'])).toEqual(['duplicate name']);
@@ -132,7 +132,7 @@ describe('a rejected header', () => {
 		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
 	});
 
-	it('has a --map with an unknown column, an unknown target, or a missing part', () => {
+	it('has a --map for an unknown column or target, or with a missing part', () => {
 		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
 			'unknown_map_source Town',
 			'bad_map x',
@@ -159,7 +159,7 @@ describe('a rejected header', () => {
 });
 
 describe('hostile headers', () => {
-	it('cannot use names of object members', () => {
+	it('treat names of object members as unknown columns', () => {
 		expect(findings(['email', '__proto__', 'constructor', 'toString'])).toEqual([
 			'unknown __proto__',
 			'unknown constructor',
@@ -169,7 +169,7 @@ describe('hostile headers', () => {
 		expect(Object.hasOwn(Object.prototype, 'email')).toBe(false);
 	});
 
-	it('give a mapping with one email, or errors', () => {
+	it('give a mapping with one email column, or errors', () => {
 		fc.assert(
 			fc.property(fc.array(fc.string({ unit: 'binary' })), fc.array(fc.string()), (header, pairs) => {
 				for (const unknown of ['refuse', 'create', 'ignore'] as const) {
@@ -189,7 +189,7 @@ describe('joined columns', () => {
 		return result.mapping.columns;
 	};
 
-	it('become the name or a field, in the order of --map, and nothing else', () => {
+	it('become the name or a field in the order of --map, and are not stored themselves', () => {
 		expect(joins(['Nachname', 'email', 'Vorname'], { map: ['vorname + NACHNAME=name'] })).toEqual([
 			{ index: 1, target: 'email' },
 			{ index: 2, joined: [0], target: 'name' },
@@ -202,7 +202,7 @@ describe('joined columns', () => {
 		]);
 	});
 
-	it('can have the joining sign in their names', () => {
+	it('can have a plus sign in their names', () => {
 		expect(targets(['email', 'A+B', 'C'], { map: ['A+B=name', 'C=-'] })).toEqual(['0→email', '1→name']);
 		expect(joins(['email', 'A+B', 'A', 'C'], { map: ['A+B+C=name', 'A=-'] }).slice(1)).toEqual([
 			{ index: 1, joined: [3], target: 'name' },
@@ -231,14 +231,14 @@ describe('column names in other languages', () => {
 		'E-posta',
 		'邮箱',
 		'이메일',
-	])('%s is the e-mail column', (name) => {
+	])('include %s for the email', (name) => {
 		expect(map([name])).toMatchObject({
 			kind: 'mapped',
 			mapping: { columns: [{ index: 0, target: 'email' }] },
 		});
 	});
 
-	it('give way to a simpler name, to a field of that name and to --map', () => {
+	it('yield to an English name, to a field of that name and to --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
 			findings: [{ code: 'unknown', column: 'Courriel' }],
@@ -265,7 +265,7 @@ describe('column names in other languages', () => {
 		['2024', '_2024'],
 		['9 lives', '_9_lives'],
 		['２０２４ (€)', '_2024'],
-	])('the field of the column %s is %s', (column, variable) => {
+	])('give a new field its variable: %s becomes %s', (column, variable) => {
 		expect(map(['email', column], { unknown: 'create' })).toMatchObject({
 			mapping: { newFields: [{ variable, name: column }] },
 		});
@@ -278,7 +278,7 @@ describe('columns that say who may get mail', () => {
 	};
 	const two = sampled(['a@x', 'b@x'], ['active', 'unsubscribed'], ['', '2026-01-01']);
 
-	it.each(['refuse', 'create', 'ignore'] as const)('are rejected if unknown ones are to %s', (unknown) => {
+	it.each(['refuse', 'create', 'ignore'] as const)('are rejected even if others have "%s"', (unknown) => {
 		expect(findings(['email', 'Status', 'UNSUB_TIME'], { unknown, sampled: two })).toEqual([
 			'state Status',
 			'state UNSUB_TIME',
@@ -297,7 +297,7 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
-	it('become new fields only with meta.FIELD', () => {
+	it('become new fields only with meta.FIELD or beside another state', () => {
 		const as = (target: string) => ({ unknown: 'create', map: [`Status=${target}`], sampled: two }) as const;
 		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
 		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);

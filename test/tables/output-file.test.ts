@@ -7,7 +7,7 @@ import { runProgram } from '../support/run-program.js';
 import { fill, smallDisk } from '../support/small-disk.js';
 
 describe('a file that is written in one step', () => {
-	it('is in the error on a full disk, and leaves nothing there', async (context) => {
+	it('is named in the error if the disk is full, and leaves nothing there', async (context) => {
 		const disk = smallDisk(1);
 		if (disk === null) return context.skip('no disk can be mounted here');
 		fill(disk, 65_536);
@@ -26,7 +26,7 @@ describe('a file that is written in one step', () => {
 		expect(readdirSync(disk)).toEqual(['people.csv']);
 	});
 
-	it('is in the error on a read-only file system', async (context) => {
+	it('is named in the error if the file system is read-only', async (context) => {
 		const disk = smallDisk(1);
 		if (disk === null) return context.skip('no disk can be mounted here');
 		expect(runProgram('mount', ['-o', 'remount,ro', disk]).status).toBe(0);
@@ -41,7 +41,7 @@ describe('a file that is written in one step', () => {
 		).toMatchObject({ code: 74, stderr: `error: ${below}: read-only file system\n` });
 	});
 
-	it('is in the error if its folder is missing, a file, or denied', async () => {
+	it('is named in the error if its folder is missing, is a file, or denies access', async () => {
 		const folder = await makeHome();
 		const failing = (path: string) =>
 			createOutputFile(path, 'refuse').then(

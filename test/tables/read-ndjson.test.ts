@@ -34,7 +34,7 @@ describe('lines of JSON', () => {
 		}
 	});
 
-	it('have a column for each early key; missing and null are empty cells', async () => {
+	it('have a column for each key of the first lines; missing and null values are empty cells', async () => {
 		const table = await readTable('{"email":"a@x"}\n{"email":"b@x","name":null,"is_active":false}\n');
 		expect(table.header).toEqual(['email', 'name', 'is_active']);
 		expect(cellsOf(table.rows)).toEqual([
@@ -43,7 +43,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('expand meta, as object or JSON text, and keep other nesting as JSON', async () => {
+	it('expand meta, as an object or JSON text, and keep other nested values as JSON', async () => {
 		const table = await readTable(
 			[
 				'{"email":"a@x","meta":{"city":"Oslo","age":7,"vip":true},"tags":["x"]}',
@@ -59,13 +59,13 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('cannot use names of object members', async () => {
+	it('may have keys that are names of object members', async () => {
 		const table = await readTable('{"email":"a@x","__proto__":"p","constructor":"c"}\n');
 		expect(table.header).toEqual(['email', '__proto__', 'constructor']);
 		expect(cellsOf(table.rows)).toEqual([['a@x', 'p', 'c']]);
 	});
 
-	it('that are invalid are errors with their line, and the rest continues', async () => {
+	it('that are invalid are reported with their number, and the next ones are read', async () => {
 		const long = 'x'.repeat(10_000_000);
 		const { rows } = await readTable(
 			[
@@ -101,7 +101,7 @@ describe('lines of JSON', () => {
 		expect(rows.at(-1)).toMatchObject({ line: 12 });
 	});
 
-	it('keep all digits of numbers, or are errors', async () => {
+	it('keep all digits of numbers, or are invalid', async () => {
 		const { rows } = await readTable(
 			[
 				'{"email":"a@x","n":5.0,"meta":{"v":5.0,"w":0.1}}',
@@ -142,7 +142,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('are rejected with a key that is too late for a column', async () => {
+	it('are rejected if they have a new key too late for a column', async () => {
 		const many = '{"email":"a@example.com","name":"Ann"}\n'.repeat(8_000);
 		const { rows } = await readTable(`${many}{"email":"b@x","city":"Oslo"}\n{"email":"c@x"}\n`);
 		expect(faultsOf(rows)).toEqual(['8001 unknown_key']);
@@ -150,7 +150,7 @@ describe('lines of JSON', () => {
 		expect(rows).toHaveLength(8_002);
 	});
 
-	it('give the same rows whatever the chunks are', async () => {
+	it('give the same rows, whatever the size of the chunks', async () => {
 		const line = fc.constantFrom(
 			'{"a":"é😀"}',
 			'{"b":1}',
@@ -179,7 +179,7 @@ describe('lines of JSON', () => {
 });
 
 describe('the format NDJSON', () => {
-	it('is detected by an object at the beginning, or by the name', async () => {
+	it('is detected by the name of the file, but not by a brace alone', async () => {
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-ndjson-'));
 		const path = join(folder, 'people.JSONL');
 		await writeFile(path, `oops\n${plain}`);

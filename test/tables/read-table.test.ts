@@ -74,7 +74,7 @@ describe('a file', () => {
 		}
 	});
 
-	it('with a few broken bytes is still UTF-8', async () => {
+	it('with a few broken bytes is still read as UTF-8', async () => {
 		const bytes = Buffer.concat([
 			Buffer.from('email,name\na@x,Zoë\nb@x,Jürgen\nc@x,Åse Ødegård\n'),
 			Buffer.from('d@x,Andr\xe9\n', 'latin1'),
@@ -90,7 +90,7 @@ describe('a file', () => {
 		});
 	});
 
-	describe('a byte order mark of UTF-8 before other bytes', () => {
+	describe('a UTF-8 byte order mark before bytes that are not UTF-8', () => {
 		const french = iconv.encode('email;prénom\na@example.com;Zoë François\n', 'windows-1252');
 		const nearly = Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1');
 		const outcome = (bytes: Buffer, options = {}) =>
@@ -119,7 +119,7 @@ describe('a file', () => {
 		expect(faultsOf((await readTable(bytes, { encoding: 'cp1251' })).rows)).toEqual(['3 encoding']);
 	});
 
-	it('does not take rows full of NUL for UTF-16 if the header is not UTF-16', async () => {
+	it('is not read as UTF-16 if only its rows are full of NULs', async () => {
 		const table = await readTable('h,i\n\0"\0"\0"\0"\n', { delimiter: ',', encoding: 'utf8' });
 		expect({ header: table.header, faults: faultsOf(table.rows) }).toEqual({
 			header: ['h', 'i'],
@@ -127,7 +127,7 @@ describe('a file', () => {
 		});
 	});
 
-	it('finds the delimiter despite quoted ones, and keeps quoted line ends', async () => {
+	it('has its delimiter found despite others in quotes, and keeps quoted line ends', async () => {
 		const table = await readTable(
 			'email;name\na@example.com;"Doe, John, Jr.\nSecond; line"\nb@example.com;"x, y, z"\n',
 		);
@@ -138,7 +138,7 @@ describe('a file', () => {
 		]);
 	});
 
-	it('finds the delimiter despite trailing ones in header and rows', async () => {
+	it('has its delimiter found despite trailing ones in header and rows', async () => {
 		const table = await readTable('email;name;;\na@x;Ann;;\nb@x;Bob\nc@x;Cid; \nd@x\ne@x;Eve;;;\n');
 		expect(table.header).toEqual(['email', 'name']);
 		expect(cellsOf(table.rows)).toEqual([
@@ -149,7 +149,7 @@ describe('a file', () => {
 		expect(faultsOf(table.rows)).toEqual(['5 too_few_cells', '6 too_many_cells']);
 	});
 
-	it('keeps a column without a name that has cells', async () => {
+	it('keeps a column without a name if early rows have cells in it', async () => {
 		const table = await readTable('email,name,\na@x,Ann,\nb@x,Bob,note\n');
 		expect(table.header).toEqual(['email', 'name', '']);
 		const late = await readTable(`email,name,\n${'a@x,Ann,\n'.repeat(40_000)}b@x,Bob,note\n`);
@@ -162,7 +162,7 @@ describe('a file', () => {
 		['brackets and braces', '[\n{'],
 		['blanks', ' '],
 		['an unfinished object', '{"a":1} ,'],
-	])('reads 256 KiB of %s quickly', (_, piece) => {
+	])('is examined quickly if it begins with 256 KiB of %s', (_, piece) => {
 		const whole = Buffer.from(piece.repeat(256 * 1024).slice(0, 256 * 1024));
 		for (const prefix of [whole, Buffer.concat([Buffer.from('['), whole])]) {
 			const look = () => {
@@ -206,7 +206,7 @@ describe('rows with errors', () => {
 		}
 	});
 
-	it('are the same whatever the chunks are', async () => {
+	it('are the same, whatever the size of the chunks', async () => {
 		const text =
 			'email,name\r\na@x,"A\r\nB"\r\nb@x,"Bob\r\nc@x,5" x\r\n \r\nd@x\r\ne@x,é😀\r\n\ufefff@x,  """q"""  ';
 		const whole = await readTable(text, { delimiter: ',' });
@@ -299,7 +299,7 @@ describe('reading a written table', () => {
 		);
 	});
 
-	it('never throws, and never loses a line end, whatever the bytes are', async () => {
+	it('never throws, and counts lines alike, whatever the bytes and chunks are', async () => {
 		const piece = fc.constantFrom('"', ',', '\n', '\r\n', 'a', '""', 'é', '\0', ' ');
 		await fc.assert(
 			fc.asyncProperty(
@@ -318,7 +318,7 @@ describe('reading a written table', () => {
 		);
 	});
 
-	it('reads the corpus as intended', async ({ skip }) => {
+	it('gives the rows that the corpus expects', async ({ skip }) => {
 		const folder = join(corpora, 'csv');
 		if (!existsSync(folder)) return skip(`no corpora at ${corpora}`);
 		const names = readdirSync(folder).filter((name) => name.endsWith('.csv'));
@@ -338,7 +338,7 @@ describe('reading a written table', () => {
 });
 
 describe('a stream of rows', () => {
-	it('stops with the reason of its signal while the source hangs', async () => {
+	it('ends with the reason of its signal, even if the source hangs', async () => {
 		const aborter = new AbortController();
 		async function* hangs(): AsyncGenerator<Uint8Array> {
 			yield Buffer.from(`email\n${'a@example.com\n'.repeat(40_000)}`);

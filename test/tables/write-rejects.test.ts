@@ -20,7 +20,7 @@ function reject(line: number, cells: readonly string[] = ['a@', 'Ann']) {
 }
 
 describe('a rejects file', () => {
-	it('is created privately with the first reject', async () => {
+	it('is created with the first reject, readable only by its owner', async () => {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([]);
 		expect(existsSync(path)).toBe(false);
@@ -77,7 +77,7 @@ describe('a rejects file', () => {
 });
 
 describe('a rejects file in the source’s format', () => {
-	it.each([';', '\t', '|'])('uses %j, and can be imported', async (delimiter) => {
+	it.each([';', '\t', '|'])('has delimiter %j and a BOM, and can be imported', async (delimiter) => {
 		const cells = [`a${delimiter}b`, 'Zoë'];
 		const rejects = await openRejects({ path, header, delimiter, isMarked: true });
 		await rejects.write([reject(2, cells), reject(3, [...cells, 'more'])]);
@@ -135,7 +135,7 @@ describe('a continued rejects file', () => {
 		['a NUL', 'a\0b'],
 		['a cell that is too long', `long${'x'.repeat(1024 * 1024)}`],
 		['a cell of quotes, line ends and delimiters', '"a",\r\n""b'],
-	])('keeps the text after %s', async (_, cell) => {
+	])('is repaired after a row with %s', async (_, cell) => {
 		const rows = [reject(2, ['x@', cell]), ...Array.from({ length: 100 }, (_, n) => reject(n + 3))];
 		const first = await openRejects({ path, header });
 		await first.write(rows);

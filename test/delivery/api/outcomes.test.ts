@@ -23,7 +23,7 @@ function answered(status: number): ApiError {
 }
 
 describe('a refused call of a campaign', () => {
-	it.each(['shared', 'own'] as const)('ends the run if payment is required: %s content', (content) => {
+	it.each(['shared', 'own'] as const)('ends the run at 402 (payment required): %s content', (content) => {
 		const error = answered(402);
 		const outcome = { kind: 'released', why: 'infrastructure' };
 		expect(settleError(group, content, error)).toEqual({
@@ -36,7 +36,7 @@ describe('a refused call of a campaign', () => {
 		});
 	});
 
-	it('is bisected if it names no recipient', () => {
+	it('is split into two calls if its error names no recipient', () => {
 		expect(settleError(group, 'shared', answered(422))).toEqual({
 			outcomes: [],
 			again: [[ann], [bob]],

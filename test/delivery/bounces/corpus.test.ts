@@ -49,7 +49,7 @@ const pairs = bounces.flatMap((file) => {
 });
 
 describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () => {
-	it('are recognized, at least 98 of 100, with all their recipients', () => {
+	it('are recognized with all their recipients in at least 98 % of cases', () => {
 		const missed = bounces.filter((file) => {
 			const found = recipientsOf(file);
 			return found.length !== file.recorded?.length || !found.every((one) => isPlausible(file, one));
@@ -58,7 +58,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(missed.length / bounces.length, missed.map(({ name }) => name).join()).toBeLessThanOrEqual(0.02);
 	});
 
-	it('are classified by api-decisions 31, at least 90 of 100, and 85 of unknown addresses', () => {
+	it('are classified as hard or soft correctly in 90 % of cases, and in 85 % for unknown addresses', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard !== isHard(recorded));
 		expect(pairs.length).toBeGreaterThan(250);
 		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.1);
@@ -66,14 +66,14 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(unknown.filter(({ ours }) => ours.hard).length / unknown.length).toBeGreaterThanOrEqual(0.85);
 	});
 
-	it('suppress an address only if codes or words say that it is unknown', () => {
+	it('are hard only if a code or the diagnostic says that the address is unknown', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !isHard(recorded));
 		const said =
 			/user unknown|unknown user|no such user|recipient not found|doesn't have an? \S+ account|does not exist/i;
 		expect(wrong.filter(({ ours }) => !said.test(ours.diagnostic ?? '')).map(({ name }) => name)).toEqual([]);
 	});
 
-	it('are the only mails recognized as bounces', () => {
+	it('are the only mails recognized as bounces or delivery notices', () => {
 		const others = files.filter((file) => !bounces.includes(file));
 		const taken = others.filter((file) => recipientsOf(file).length > 0);
 		expect(others.length).toBeGreaterThan(8);
@@ -103,7 +103,7 @@ function namesOf({ bytes }: { bytes: Buffer }, original: boolean): string[] {
 describe.skipIf(!hasOtherCorpus)('reports of older and rarer systems (needs the corpora)', () => {
 	const others = namingFiles();
 
-	it('name the right recipients, at least 95 of 100, and other mails name none', () => {
+	it('name the right recipients in at least 95 % of cases, and none where none is expected', () => {
 		const wrong = others.filter((file) => {
 			const expected = file.recipients.join();
 			const found = [namesOf(file, false), namesOf(file, true)];

@@ -43,7 +43,7 @@ describe('a recipient of a report', () => {
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('keeps its local part: a leading =, an apostrophe, quotes, X.400', () => {
+	it('keeps an unusual local part: a leading =, an apostrophe, quotes, X.400', () => {
 		for (const address of [
 			'=ann@example.org',
 			"o'brien@example.org",
@@ -56,14 +56,14 @@ describe('a recipient of a report', () => {
 		}
 	});
 
-	it('is found beside another one in the same list', () => {
+	it('is found on a line that names two recipients', () => {
 		expect(namedBy('Delivery failed.\nRecipients: ann@example.org, bob@example.org\n')).toEqual([
 			'ann@example.org',
 			'bob@example.org',
 		]);
 	});
 
-	it('is never a help address, the author or an address that the server repeats', () => {
+	it('is never a help address, the author, or an address in a quoted reply of a server', () => {
 		const body = `Your message from news@example.com could not be delivered.
 
 <ann@example.org>: host mx.example.org said: 550 5.1.1
@@ -74,7 +74,7 @@ For questions please contact help@example.net or visit us.
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('is not suppressed if the report has only its local part', () => {
+	it('has a soft bounce if the report has only its local part', () => {
 		const bytes = mail(
 			['From: Mail Delivery Subsystem <MAILER-DAEMON@example.org>', 'Subject: Mail Delivery Problem'],
 			'550 5.1.1 Your mail to the following recipients could not be delivered:\n\nann\n',
@@ -85,7 +85,7 @@ For questions please contact help@example.net or visit us.
 		});
 	});
 
-	it('is not suppressed if only the returned message contains it', () => {
+	it('has a soft bounce if only the returned message contains its address', () => {
 		const returned = 'To: ann@example.org\nMessage-ID: <3@example.com>';
 		const recipients = [
 			{
@@ -145,14 +145,14 @@ describe('a report is recognized', () => {
 		});
 	});
 
-	it('after empty lines, and with CR line ends', () => {
+	it('after empty lines, or with CR as its line end', () => {
 		const status = 'Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1';
 		const text = dsn(status).toString().replaceAll('\r\n', '\n');
 		expect(named(Buffer.from(`\n\r\n\n${text}`))).toEqual(['ann@example.org']);
 		expect(named(Buffer.from(text.replaceAll('\n', '\r')))).toEqual(['ann@example.org']);
 	});
 
-	it('as the outer one if it bounces a bounce', () => {
+	it('with the outer recipient only, if it returns another report', () => {
 		const inner = `From: MAILER-DAEMON@a.example\nSubject: failure notice\n\n<inner@example.org>:\n550 5.1.1 unknown\n`;
 		expect(
 			namedBy(
@@ -161,7 +161,7 @@ describe('a report is recognized', () => {
 		).toEqual(['ann@example.org']);
 	});
 
-	it('inside a mail that a filter wrapped with the same header', () => {
+	it('inside a mail from a mail system, but not inside one from a person', () => {
 		const inner = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1').toString();
 		const wrap = (from: string) =>
 			mail(
@@ -172,7 +172,7 @@ describe('a report is recognized', () => {
 		expect(named(wrap('Bob <bob@example.com>'))).toEqual(['not_a_report']);
 	});
 
-	it('in a disposition notification that a server sent because of a full disk', () => {
+	it('in a disposition notification about a rejected mail, but not about a deleted one', () => {
 		const disposition = (text: string) =>
 			mail(
 				[
@@ -222,7 +222,7 @@ describe('a report is recognized', () => {
 		]);
 	});
 
-	it('as a complaint in the form of Outlook.com', () => {
+	it('as a complaint if it has the format of Outlook.com', () => {
 		const bytes = mail(
 			[
 				'From: staff@hotmail.com',
@@ -342,7 +342,7 @@ describe('any other mail', () => {
 		expect(['not_a_report', 'auto_reply']).toContain(readReport(mail(header, body)).kind);
 	});
 
-	it('is not a report if a person forwards a report', () => {
+	it('is not a report if it is one that a person forwards', () => {
 		const [, parts] = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1')
 			.toString()
 			.split('\r\n\r\n--b 1');

@@ -112,7 +112,7 @@ describe('a report in a proprietary form', () => {
 		expect(recipientsOf(informal(body))).toEqual(expected);
 	});
 
-	it('takes its recipients from X-Failed-Recipients, and no other addresses', () => {
+	it('has only the recipients that X-Failed-Recipients names', () => {
 		const body =
 			'A message sent by\n\n  <news@lists.example.com>\n\ncould not be delivered:\n\n  ann@example.org\n    retry timeout exceeded\n';
 		expect(recipientsOf(informal(body, ['X-Failed-Recipients: ann@example.org']))).toEqual([
@@ -132,7 +132,7 @@ describe('a report in a proprietary form', () => {
 		expect(recipientsOf(japanese)).toEqual([['ann@example.org', 'failed', '5.1.1', 550, true]]);
 	});
 
-	it('has the place of each recipient: part, type and line', () => {
+	it('gives the part, type and line where it names each recipient', () => {
 		const report = readReport(informal('It was undeliverable.\n\n<ann@example.org>:\n550 5.1.1 no\n'));
 		expect(report).toMatchObject({
 			recipients: [{ place: { part: '1', type: 'text/plain', line: 7 }, diagnostic: '550 5.1.1 no' }],

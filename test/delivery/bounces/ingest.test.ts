@@ -67,26 +67,26 @@ describe('a returned mail', () => {
 		['Status: 5.0.0\nDiagnostic-Code: smtp; 550 no such user', '550'],
 		['Status: 5.0.0', '5.0.0'],
 		['Status: 5.2.2\nDiagnostic-Code: smtp; 552 full', '5.2.2'],
-	])('with %j has the more specific code', async (fields, smtp_code) => {
+	])('with %j is recorded with the code %s', async (fields, smtp_code) => {
 		const { asked, ingest } = store(recorded);
 		await ingest(dsn(status.replace(/Status:.*/s, `${fields}\n`)), message);
 		expect(asked).toMatchObject([{ recipients: [{ smtp_code }] }]);
 	});
 
-	it('is matched by a return path in the returned message, in any case', async () => {
+	it('is matched by a return path in the returned message, even in upper case', async () => {
 		const { asked, ingest } = store(recorded);
 		await ingest(dsn(status, { returned: `Return-Path: <${path.toUpperCase()}>\nSubject: Hi` }));
 		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
 	});
 
-	it('is matched by Message-ID if return paths are not signed', async () => {
+	it('is matched by Message-ID if the signature of its return path is invalid', async () => {
 		const { asked, ingest } = store(recorded);
 		const returned = `Return-Path: <bounces+${'a'.repeat(48)}@example.com>\nMessage-ID: <${message.toUpperCase()}@example.com>`;
 		await ingest(dsn(status, { returned }));
 		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
 	});
 
-	it('matched by Message-ID alone is never hard if return paths are signed', async () => {
+	it('with only a Message-ID is a soft bounce if return paths are signed, and else a hard one', async () => {
 		const returned = `Message-ID: <${message}@example.com>\nSubject: Hi`;
 		const signed = store(recorded);
 		await signed.ingest(dsn(status, { returned }));
@@ -108,7 +108,7 @@ describe('a returned mail', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('about another sender’s message is not looked up', async () => {
+	it('that returns another sender’s message is unmatched without a lookup', async () => {
 		const { asked, ingest } = store(recorded);
 		expect(await ingest(dsn(status, { returned: 'Message-ID: <1234@example.net>\nSubject: Hi' }))).toBe(
 			'unmatched',
@@ -116,7 +116,7 @@ describe('a returned mail', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('has no effect if it is a reply, a notice or an ordinary mail', async () => {
+	it('has no effect if it is an automatic reply, a notice of a delay, or an ordinary mail', async () => {
 		const { asked, ingest } = store(recorded);
 		const header = ['From: ann@example.org', `To: ${path}`];
 		expect(await ingest(mail([...header, 'Subject: Lunch'], 'At noon.'), message)).toBe('not_report');
@@ -126,20 +126,20 @@ describe('a returned mail', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('that reports one delivery concerns only the other recipient', async () => {
+	it('about one failed and one delivered recipient records only the failed one', async () => {
 		const { asked, ingest } = store(recorded);
 		const both = `${status}\nFinal-Recipient: rfc822; bob@example.org\nAction: relayed\nStatus: 2.0.0\n`;
 		await ingest(dsn(both), message);
 		expect(asked[0]?.recipients.map(({ addresses }) => addresses[0])).toEqual(['ann@inner.example.org']);
 	});
 
-	it('waits briefly for a message that is being sent', async () => {
+	it('is recorded after a short wait if its message is still being sent', async () => {
 		const { asked, slept, ingest } = store({ kind: 'in_flight' }, { kind: 'in_flight' }, recorded);
 		expect(await ingest(dsn(status), message)).toBe('bounce');
 		expect({ asked: asked.length, slept }).toEqual({ asked: 3, slept: [250, 250] });
 	});
 
-	it('is left in flight if the message is in flight for long', async () => {
+	it('has the result in_flight if its message is still being sent after 20 waits', async () => {
 		const { slept, ingest } = store({ kind: 'in_flight' });
 		expect(await ingest(dsn(status), message)).toBe('in_flight');
 		expect(slept).toHaveLength(20);

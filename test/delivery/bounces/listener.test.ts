@@ -47,7 +47,7 @@ async function hear(
 }
 
 describe('the SMTP listener for bounces', () => {
-	it('passes each mail on with the message of its return path', async () => {
+	it('passes on each mail with the message that its return path identifies', async () => {
 		const taken: ReturnedMail[] = [];
 		const { replies } = await hear(
 			{
@@ -65,7 +65,7 @@ describe('the SMTP listener for bounces', () => {
 		]);
 	});
 
-	it('answers 451 if the database fails, logs it, and continues', async () => {
+	it('answers 451 and logs the error if the database fails, and takes the next mail', async () => {
 		let tries = 0;
 		const { replies, log } = await hear(
 			{
@@ -86,13 +86,13 @@ describe('the SMTP listener for bounces', () => {
 		]);
 	});
 
-	it('logs time, message and result of each mail, without addresses', async () => {
+	it('logs time, message, result and IP address of each mail, but no email addresses', async () => {
 		const { log } = await hear({}, ['Subject: one\r\n\r\nHello']);
 		const known = { time, recipient: 'return_path', message, ms: 0, ip: '127.0.0.1' };
 		expect(log).toEqual([{ ...known, bounce_smtp: 'bounce', status: 250, bytes: 23 }]);
 	});
 
-	it('logs the kind of each refused recipient', async () => {
+	it('logs each refused recipient as unsigned or elsewhere', async () => {
 		const { log } = await hear({}, []);
 		const forged = `bounces+${'a'.repeat(48)}@example.com`;
 		const words = ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${forged}>`, 'RCPT TO:<ann@example.org>'];
@@ -104,7 +104,7 @@ describe('the SMTP listener for bounces', () => {
 		]);
 	});
 
-	it('ends a connection after ten refused recipients, with one log line', async () => {
+	it('ends a connection after ten refused recipients, and logs them in one line', async () => {
 		const { log } = await hear({}, []);
 		const forged = (at: number) =>
 			`RCPT TO:<bounces+${String(at).padStart(48, 'a').replace(/\d/g, 'b')}@example.com>`;
@@ -117,7 +117,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(log).toMatchObject([{ bounce_smtp: 'refused', recipient: 'unsigned', status: 550 }]);
 	});
 
-	it('stays fast for others under a flood of refused recipients', async () => {
+	it('stays fast for other clients under a flood of refused recipients', async () => {
 		const { log } = await hear({}, []);
 		const port = Number(listener?.address.split(':').at(-1));
 		let isOver = false;
@@ -155,7 +155,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(process.memoryUsage().rss - heapBefore).toBeLessThan(200 * 1024 * 1024);
 	});
 
-	it('logs a mail that is too large, and records nothing', async () => {
+	it('refuses and logs a mail that is too large, and records nothing', async () => {
 		let ingested = 0;
 		const { replies, log } = await hear(
 			{
@@ -171,20 +171,20 @@ describe('the SMTP listener for bounces', () => {
 		expect(log).toMatchObject([{ bounce_smtp: 'refused', recipient: 'return_path', message, status: 552 }]);
 	});
 
-	it('answers 451 for a message that is being sent', async () => {
+	it('answers 451 to a bounce whose message is still being sent', async () => {
 		const { replies, log } = await hear({ ingest: async () => 'in_flight' });
 		expect(replies.at(-1)).toMatch(/^451 4\.3\.0 /);
 		expect(log).toMatchObject([{ bounce_smtp: 'in_flight', status: 451 }]);
 	});
 
-	it('relays no mail if it has no bounce address', async () => {
+	it('refuses to relay if no bounce address is set', async () => {
 		await hear({ verp: async () => null }, []);
 		const words = ['EHLO mx.example.org', 'MAIL FROM:<>', `RCPT TO:<${to}>`];
 		const replies = await talkSmtp(listener?.address ?? '', words);
 		expect(replies[3]).toBe('550 5.7.1 Relaying denied');
 	});
 
-	it('allows one address twenty connections at once', async () => {
+	it('allows twenty connections at once from one address', async () => {
 		await hear({}, []);
 		const address = listener?.address ?? '';
 		const port = Number(address.split(':').at(-1));
@@ -195,7 +195,7 @@ describe('the SMTP listener for bounces', () => {
 		await eventually(async () => expect((await talkSmtp(address, []))[0]).toMatch(/^220 /));
 	});
 
-	it('ends a connection after its time, even in the middle of a mail', async () => {
+	it('ends a connection at its time limit, even in the middle of a mail', async () => {
 		let ingested = 0;
 		const count = async () => {
 			ingested += 1;
@@ -214,7 +214,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(ingested).toBe(0);
 	});
 
-	it('rejects with the system’s error if the port is in use', async () => {
+	it('fails to start with EADDRINUSE if the port is in use', async () => {
 		await hear({});
 		const port = Number(listener?.address.split(':').at(-1));
 		const first = listener;
@@ -224,7 +224,7 @@ describe('the SMTP listener for bounces', () => {
 });
 
 describe('the limits of one network', () => {
-	it('count an IPv6 network as one, and an IPv4 address in any form', () => {
+	it('apply to a whole /64 of IPv6, and to an IPv4 address in any notation', () => {
 		const limits = new IntakeLimits({ maxConnections: 1 });
 		const ofOne = ['2001:db8:0:1::1', '2001:0db8::1:ffff:0:0:2', '2001:db8:0:1:a:b:c:d'];
 		expect(ofOne.map((ip) => limits.connect(ip))).toEqual([true, false, false]);

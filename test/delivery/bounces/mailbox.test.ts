@@ -30,11 +30,11 @@ describe('an mbox', () => {
 		expect(await mailsOf(crlf)).toEqual(['A: 1\r\n\r\none\r\n', 'B: 2\r\n\r\ntwo\r\n']);
 	});
 
-	it('contains one mail if a pipe wrote one', async () => {
+	it('can have one mail without an empty line at its end', async () => {
 		expect(await mailsOf(`${line}A: 1\n\none\n`)).toEqual(['A: 1\n\none\n']);
 	});
 
-	it('unquotes quoted lines by one mark', async () => {
+	it('loses one > of each quoted From line', async () => {
 		expect(await mailsOf(`${line}A: 1\n\n>From here\n>>From there\n> From\n`)).toEqual([
 			'A: 1\n\nFrom here\n>From there\n> From\n',
 		]);
@@ -45,7 +45,7 @@ describe('an mbox', () => {
 		expect(await mailsOf(`${line}${text}`)).toEqual([text]);
 	});
 
-	it('is split at a whole From line without an empty line before it, if a header follows', async () => {
+	it('is split at a complete From line, even without an empty line before it, if a header follows', async () => {
 		const lines = [
 			line,
 			'From ann@example.org Fri Jul  8 12:08:34 2011\n',
@@ -61,7 +61,7 @@ describe('an mbox', () => {
 			]);
 	});
 
-	it('is split after the end of a multipart without an empty line', async () => {
+	it('is split after the closing boundary of a multipart, even without an empty line', async () => {
 		expect(await mailsOf(`${line}A: 1\n\n--b--\n${line}B: 2\n`)).toEqual(['A: 1\n\n--b--\n', 'B: 2\n']);
 	});
 
@@ -73,11 +73,11 @@ describe('an mbox', () => {
 		['the time is missing', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
 		['it is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
 		['it is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
-	])('without an empty line is not split if %s', async (_, text) => {
+	])('is not split at a From line without an empty line before it if %s', async (_, text) => {
 		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
 	});
 
-	it('is split the same way whatever the chunks are', async () => {
+	it('is split the same way, whatever the size of its chunks', async () => {
 		const text = `${line}A: 1\n\none\n\n${line}B: 2\n\n${'x'.repeat(3_000)}\n\n${line}C: 3\n\nthree\n${line}D: 4\n`;
 		const whole = await mailsOf(text);
 		expect(whole).toHaveLength(4);
@@ -93,7 +93,7 @@ describe('an mbox', () => {
 		expect(mails.map(({ length }) => length)).toEqual([4 * 1024 * 1024, 5]);
 	});
 
-	it('is empty without bytes', async () => {
+	it('has no mails if it has no bytes or only empty lines', async () => {
 		expect(await mailsOf('')).toEqual([]);
 		expect(await mailsOf('\n\n')).toEqual([]);
 	});

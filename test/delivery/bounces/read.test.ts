@@ -109,7 +109,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(report.recipients.map((one) => [one.action, one.hard])).toEqual([[action, hard]]);
 	});
 
-	it('with a vague code is classified by its text, whatever command was refused', () => {
+	it('with a vague code is classified by its text, with or without the refused command', () => {
 		const status = entry('Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown');
 		const notice =
 			'<ann@example.org>: host in.example.org said: 550 User unknown (in reply to RCPT TO command)';
@@ -118,7 +118,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(short(dsn(status))).toEqual(expected);
 	});
 
-	it('that refuses the sender or the content is not a bounce', () => {
+	it('that refuses the sender or the content is a soft bounce that is not counted', () => {
 		for (const said of [
 			'550 5.7.1 Rejected as spam',
 			'550 5.7.26 Unauthenticated email',
@@ -186,7 +186,7 @@ describe('a feedback report (RFC 5965)', () => {
 		});
 	});
 
-	it('is never a bounce, even beside a delivery status', () => {
+	it('is a complaint, even beside a delivery status', () => {
 		const status = entry('Action: failed', 'Status: 5.1.1');
 		for (const from of ['fbl@example.net', 'MAILER-DAEMON@example.net']) {
 			const bytes = mail(
@@ -197,7 +197,7 @@ describe('a feedback report (RFC 5965)', () => {
 		}
 	});
 
-	it('without a recipient concerns the recipient of the returned message', () => {
+	it('without a recipient has the one in To of the returned message, if any', () => {
 		const bytes = feedback('Feedback-Type: abuse', 'To: Ann <ann@example.org>\nMessage-ID: <9@example.com>');
 		expect(readReport(bytes)).toMatchObject({
 			recipients: ['ann@example.org'],
@@ -225,7 +225,7 @@ describe('an automatic reply (RFC 3834)', () => {
 		expect(readReport(bytes).kind).toBe('auto_reply');
 	});
 
-	it('from a mail system is a bounce if its text is one, as with Exim', () => {
+	it('from a mail system is a bounce if its text reports one, as Exim’s does', () => {
 		const body =
 			'A message that you sent could not be delivered to one or more of its\nrecipients.\n\n  ann@example.org\n    host in.example.org: 550 5.1.1 no\n';
 		expect(readReport(informal(body, ['Auto-Submitted: auto-replied'])).kind).toBe('bounce');
@@ -272,7 +272,7 @@ describe('a report of a delay', () => {
 		['450 4.2.1 later', '4.2.1'],
 		['Network error on destination MXs', '4.0.0'],
 		['450 4.4.7 <ann@example.org>: Envelope expired, they say', '4.4.7'],
-	])('is a warning while delivery is tried: %s', (told, status) => {
+	])('is a delivery notice while OpenSMTPD still tries to deliver: %s', (told, status) => {
 		const { mail, notice } = openSmtpd(told, status);
 		const recipient = { action: 'delayed', diagnostic: told };
 		expect(readReport(mail)).toMatchObject({ kind: 'delivery_notice', recipients: [recipient] });

@@ -78,13 +78,13 @@ describe('a notification of Amazon SES', () => {
 
 	it.each([
 		['without any code is soft', { emailAddress: 'ann@example.org' }, false],
-		['has the meaning of its status', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
+		['with only a status is classified by it', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
 		['of a full mailbox is soft', { ...unknown, diagnosticCode: 'smtp; 552 5.2.2 full' }, false],
 	])('about a permanent bounce %s', (_, recipient, hard) => {
 		expect(read(bounce({}, recipient))).toMatchObject({ kind: 'bounce', recipients: [{ hard }] });
 	});
 
-	it('about a transient bounce without a reply is a notice', () => {
+	it('about a transient bounce is a soft bounce if it has a reply, and else a delivery notice', () => {
 		const silent = { emailAddress: 'ann@example.org' };
 		expect(read(bounce({ bounceType: 'Transient' }, silent))).toMatchObject({ kind: 'delivery_notice' });
 		const full = { ...unknown, status: '4.2.2', diagnosticCode: 'smtp; 452 4.2.2 full' };
@@ -94,7 +94,7 @@ describe('a notification of Amazon SES', () => {
 		});
 	});
 
-	it('about a complaint names the complainer', () => {
+	it('about a complaint names the recipient who complained, and not-spam is only feedback', () => {
 		expect(read(complaint())).toMatchObject({
 			kind: 'complaint',
 			feedback_type: 'abuse',
@@ -113,7 +113,7 @@ describe('a notification of Amazon SES', () => {
 		['an SNS envelope with malformed JSON', { Type: 'Notification', Message: '{' }],
 		['a confirmation', { Type: 'SubscriptionConfirmation', SubscribeURL: 'https://example.com' }],
 		['nothing', {}],
-	])('%s is not a report', (_, value) => {
+	])('is not a report if it contains %s', (_, value) => {
 		expect(read(value)).toMatchObject({ kind: 'not_a_report' });
 	});
 
@@ -122,7 +122,7 @@ describe('a notification of Amazon SES', () => {
 		expect(readReport(marked)).toEqual(read(bounce()));
 	});
 
-	it('with malformed headers does not fail', () => {
+	it('with malformed headers or extreme nesting is read without an exception', () => {
 		const odd = {
 			...bounce(),
 			mail: { commonHeaders: { to: [{ toString: 1 }, 'ann@example.org'], subject: 7 } },

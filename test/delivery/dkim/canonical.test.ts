@@ -56,7 +56,7 @@ describe('relaxed canonicalization', () => {
 describe('the fields that a signature covers', () => {
 	const of = (header: string) => signedFields(splitMessage(latin1(`${header}\r\n\r\n`)).fields);
 
-	it('include From once more than it occurs, and absent fields that could mislead', () => {
+	it('include From once more than it occurs, and Reply-To even if it is absent', () => {
 		const { names } = of('From: a@example.com\r\nSubject: x');
 		expect(names.filter((name) => name === 'From')).toHaveLength(2);
 		expect(names.filter((name) => name === 'Reply-To')).toHaveLength(1);

@@ -72,7 +72,7 @@ function tamperings(signed: Buffer): Record<string, Buffer> {
 }
 
 describe('a signed message', () => {
-	it('has a signature for each key on top, and is deterministic', async () => {
+	it('begins with a signature for each key, and is the same each time', async () => {
 		const { keys } = await makeKeys();
 		const signed = await signMessage(message, keys);
 		expect(signed.subarray(-message.length).equals(message)).toBe(true);
@@ -115,7 +115,7 @@ describe.each(dkimVerifiers)('a signature checked by $name (needs $missing)', ({
 });
 
 describe('the published example of RFC 8463', () => {
-	it('equals the Ed25519 signature of mailctl', async () => {
+	it('equals the Ed25519 signature that mailctl makes', async () => {
 		const pkcs8 = `302e020100300506032b657004220420${Buffer.from('nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=', 'base64').toString('hex')}`;
 		const key = createPrivateKey({ key: Buffer.from(pkcs8, 'hex'), format: 'der', type: 'pkcs8' });
 		const signature = await signFields(
@@ -148,7 +148,7 @@ describe('a key from a file', () => {
 	const pem = (bits: number, type: 'pkcs1' | 'pkcs8') =>
 		generateKeyPairSync('rsa', { modulusLength: bits }).privateKey.export({ format: 'pem', type }).toString();
 
-	it.each(['pkcs1', 'pkcs8'] as const)('is accepted as %s', (type) => {
+	it.each(['pkcs1', 'pkcs8'] as const)('is accepted in the format %s', (type) => {
 		expect(parseKey(pem(2048, type))).toMatchObject({ kind: 'key', material: { type: 'rsa' } });
 	});
 

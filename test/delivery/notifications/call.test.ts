@@ -31,14 +31,14 @@ describe('a call to a webhook', () => {
 		});
 	});
 
-	it('treats another protocol as an ordinary answer', async () => {
+	it('treats status 101, a switch of protocol, as an ordinary answer', async () => {
 		const url = await listen((_request, response) => {
 			response.writeHead(101, { connection: 'upgrade', upgrade: 'websocket' }).end();
 		});
 		expect(await call(url)).toMatchObject({ status: 101, error: null, text: '' });
 	});
 
-	it('reports the error of each address of a name', async () => {
+	it('reports the error for each address to which a name resolves', async () => {
 		const url = await listen(() => {});
 		for (const close of closers.splice(0)) close();
 		const lookup: LookupFunction = (_name, _options, callback) =>
@@ -50,7 +50,7 @@ describe('a call to a webhook', () => {
 		expect(error).toMatch(/ECONNREFUSED 127\.0\.0\.1:\d+; .*ECONNREFUSED 127\.0\.0\.2:\d+$/);
 	});
 
-	it('stops reading an endless answer', async () => {
+	it('stops reading an answer that never ends', async () => {
 		const url = await listen((_request, response) => {
 			const pour = () => {
 				while (!response.destroyed && response.write('x'.repeat(65_536)));

@@ -106,7 +106,7 @@ describe('the sender of notifications', () => {
 		expect(call?.headers.authorization).toBe(`Basic ${Buffer.from('ann:p').toString('base64')}`);
 	});
 
-	it('tries ten times by the schedule, with one id and one body, then fails', async () => {
+	it('tries ten times by the schedule with the same id and body, then marks the delivery failed', async () => {
 		const { calls, url } = await target(status(500));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -127,7 +127,7 @@ describe('the sender of notifications', () => {
 		]);
 	});
 
-	it('waits longer than the schedule if the target asks for it', async () => {
+	it('waits longer than the schedule if Retry-After of the target is later', async () => {
 		const { url } = await target(status(429, { 'retry-after': '7200' }));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -145,7 +145,7 @@ describe('the sender of notifications', () => {
 		expect(elsewhere.calls).toEqual([]);
 	});
 
-	it('stops a webhook whose target answers 410, and reports it', async () => {
+	it('stops a webhook whose target answers 410, and reports the stop', async () => {
 		const { calls, url } = await target(status(410));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -157,7 +157,7 @@ describe('the sender of notifications', () => {
 		expect(events).toContainEqual({ kind: 'webhook_stopped', webhook_id: hook, url });
 	});
 
-	it('uses the new URL of a webhook that changed before its old target answered 410', async () => {
+	it('calls the new URL of a webhook that is changed before its old target answers 410', async () => {
 		const fine = await target(status(200));
 		const gone = await target((response) => {
 			const patched = store.writes.patchWebhook({ id: hook, patch: { url: fine.url } });
@@ -172,7 +172,7 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
-	it('continues if a delivery whose outcome it has just recorded is due again', async () => {
+	it('continues if a delivery is due again as soon as its outcome is recorded', async () => {
 		const fine = await target(status(200));
 		const asked = withResolvers();
 		const recorded = withResolvers();
@@ -200,7 +200,7 @@ describe('the sender of notifications', () => {
 		expect(fine.calls).toHaveLength(1);
 	});
 
-	it('delivers to others while one target is silent and another is gone', async () => {
+	it('delivers to a working target while another is silent and a third refuses connections', async () => {
 		const held: ServerResponse[] = [];
 		const silent = await target((response) => held.push(response));
 		const fine = await target(status(200));
@@ -223,7 +223,7 @@ describe('the sender of notifications', () => {
 		expect((await running).delivered).toBe(60);
 	});
 
-	it('returns unfinished deliveries when it is stopped, without an attempt', async () => {
+	it('returns unfinished deliveries when it is stopped, and counts no attempt', async () => {
 		const silent = await target(() => {});
 		const hook = await hookTo(silent.url);
 		for (let count = 0; count < 40; count++) await openedBy(`p${count}@example.org`);
@@ -261,7 +261,7 @@ describe('the sender of notifications', () => {
 		expect((await log(hook)).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
 	});
 
-	it('calls local addresses only if the setting allows it', async () => {
+	it('does not call a local address if the setting forbids it', async () => {
 		const { calls, url } = await target(status(200));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');

@@ -33,7 +33,7 @@ const forms = [
 
 const refusal = 'This URL points to a private, loopback or reserved address.';
 
-describe(`${forms.length} forms of private addresses`, () => {
+describe(`a private address in one of ${forms.length} forms`, () => {
 	let listeners: Server[];
 	let connections = 0;
 	let port: number;
@@ -69,13 +69,13 @@ describe(`${forms.length} forms of private addresses`, () => {
 			...more,
 		});
 
-	it.each(forms)('%s is rejected when a webhook is created', async (host) => {
+	it.each(forms)('is rejected when a webhook is created: %s', async (host) => {
 		const refused = await api.webhooks.create({ url: urlOf(host), type: 'OPENED' }).catch((error) => error);
 		expect(refused).toMatchObject({ code: 'invalid', fields: { url: expect.anything() } });
 		expect(connections).toBe(0);
 	});
 
-	it.each(forms)('%s is rejected when a webhook is changed', async (host) => {
+	it.each(forms)('is rejected when a webhook is changed: %s', async (host) => {
 		const { id } = await api.webhooks.create({ url: 'http://93.184.216.34/', type: 'OPENED' });
 		const refused = await api.webhooks.patch(id, { url: urlOf(host) }).catch((error) => error);
 		expect(refused).toMatchObject({ code: 'invalid', fields: { url: expect.anything() } });
@@ -84,7 +84,7 @@ describe(`${forms.length} forms of private addresses`, () => {
 		expect(connections).toBe(0);
 	});
 
-	it.each(forms)('%s is not called by a test of a webhook that was allowed before', async (host) => {
+	it.each(forms)('is not called by a test of a webhook that was allowed before: %s', async (host) => {
 		const opened = await connect({ kind: 'local', url: ':memory:', create: true }, dependencies());
 		await opened.local?.settings.set({ allow_private_webhooks: 'true' });
 		const hook = await opened.api.webhooks.create({ url: urlOf(host), type: 'OPENED' }).catch(() => null);
@@ -96,7 +96,7 @@ describe(`${forms.length} forms of private addresses`, () => {
 		await opened.close();
 	});
 
-	it.each(forms)('%s is not connected to, directly or by a name', async (host) => {
+	it.each(forms)('is not connected to, directly or through a name: %s', async (host) => {
 		expect(await call(urlOf(host))).toMatchObject({ status: null, error: expect.any(String) });
 		const address = addressOf(urlOf(host));
 		const rebound: LookupFunction = (_name, _options, callback) =>
@@ -109,7 +109,7 @@ describe(`${forms.length} forms of private addresses`, () => {
 		expect(connections).toBe(0);
 	});
 
-	it.each(forms)('%s is not reached by a redirect', async (host) => {
+	it.each(forms)('is not reached through a redirect: %s', async (host) => {
 		const redirecting = createHttpServer((_request, response) => {
 			const location = Buffer.from(urlOf(host)).toString('latin1');
 			response.writeHead(307, { location }).end();
@@ -122,14 +122,14 @@ describe(`${forms.length} forms of private addresses`, () => {
 		expect(connections).toBe(0);
 	});
 
-	it('are reported without an address of the internal network', async () => {
+	it('is rejected with a message that names no address', async () => {
 		const refused = await api.webhooks
 			.create({ url: urlOf('10.0.0.1'), type: 'OPENED' })
 			.catch((error) => error);
 		expect(refused.fields).toEqual({ url: [{ code: 'private_target', message: refusal }] });
 	});
 
-	it('cannot be reached by a second lookup', async () => {
+	it('cannot be reached through a second lookup of a name', async () => {
 		let asked = 0;
 		const changing: LookupFunction = (_name, _options, callback) => {
 			asked += 1;
@@ -164,11 +164,11 @@ it.each([
 	'https://[2606:2800:220:1:248:1893:25c8:1946]/',
 	'http://[64:ff9b::5db8:d822]/',
 	'https://hooks.example.com/in',
-])('a target with %s is accepted, even if a name does not resolve', async (url) => {
+])('the target %s is accepted, even if its name cannot be resolved', async (url) => {
 	expect(await refuseTarget(url, nobody)).toBeNull();
 });
 
-it('a name with one private address is rejected, and an invalid address is not public', async () => {
+it('a name with a private beside a public address is rejected, and an invalid address is not public', async () => {
 	const both = async () => ['93.184.216.34', '10.0.0.1'];
 	expect(await refuseTarget('http://two.example/', both)).toBe('private_target');
 	expect(isPublicAddress('not an address')).toBe(false);

@@ -125,7 +125,7 @@ describe('a server with PIPELINING', () => {
 		expect(packets[1]).toBe(`RSET\r\n${envelopeTo('b@example.net')}`);
 	});
 
-	it('that would deliver to cc and bcc only is disconnected', async () => {
+	it('that refuses the recipient but accepts a copy is disconnected before the body', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net', ['c@example.net']));
 		send(mailTo('b@example.net'));
@@ -134,7 +134,7 @@ describe('a server with PIPELINING', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('that refuses one copy of three gets the others, and the result names the refused one', async () => {
+	it('that refuses one copy of three still gets the mail, and the result names the refused copy', async () => {
 		const { send, hear, ended } = talk();
 		send(mailTo('a@example.net', ['c@example.net', 'd@example.net', 'e@example.net']));
 		await hear('250 Ok', '250 Ok', '250 Ok', '450 4.2.0 Later', '250 Ok', '354 Go');
@@ -160,7 +160,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('do not accept a body before it was sent', async () => {
+	it('do not make a body accepted that was not sent yet', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');
@@ -168,7 +168,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('without a command close the connection and affect no mail', async () => {
+	it('that answer no command close the connection, and change no outcome', async () => {
 		const { send, hear, ended, state, dialogue } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -218,7 +218,7 @@ describe('a connection that ends', () => {
 		expect(ended[0]).toMatchObject({ kind: 'refused', reply: { phase: 'rcpt', code: 550 } });
 	});
 
-	it('while the server reads a long body was broken before the dot', async () => {
+	it('while the server reads a long body breaks the mail before the final dot', async () => {
 		const { send, hear, dialogue, ended, packets, state } = talk();
 		send({ ...mailTo('a@example.net'), bytes: Buffer.alloc(200_000, `${'x'.repeat(70)}\r\n`) });
 		state.isFull = true;
@@ -264,7 +264,7 @@ describe('the extensions of a server', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SIZE=20\r\n']);
 	});
 
-	it('cannot be used by an address to add a command', async () => {
+	it('never let an address add a command', async () => {
 		const { dialogue, packets } = talk();
 		const mail = mailTo('a@example.net>\r\nRCPT TO:<evil@example.net');
 		expect(await dialogue.send(mail)).toMatchObject({ kind: 'unsendable' });

@@ -8,7 +8,7 @@ import { plainSettings } from '../../support/delivery.js';
 import { startSmtpSink } from '../../support/smtp-sink.js';
 
 /** Node treats 127.1 as a name, and the system's resolver as an address. */
-it.each(['127.0.0.1', 'localhost', '127.1'])('many connections at once open to %s', async (host) => {
+it.each(['127.0.0.1', 'localhost', '127.1'])('200 mails to %s use five connections', async (host) => {
 	const sink = await startSmtpSink({
 		onData: (stream, { envelope }, callback) => {
 			stream.resume();
@@ -31,7 +31,7 @@ it.each(['127.0.0.1', 'localhost', '127.1'])('many connections at once open to %
 });
 
 describe('the opening of a session', () => {
-	it('reads its phase from the trace', () => {
+	it('has the phase that the trace shows', () => {
 		const phases: string[] = [];
 		const tracker = new PhaseTracker((phase) => phases.push(phase));
 		expect(tracker.phase).toBe('connect');

@@ -71,7 +71,7 @@ describe('a mail', () => {
 		expect(mail.raw).not.toContain('List-Unsubscribe');
 	});
 
-	it('has page links where it uses their variables, unless a value of that name is given', async () => {
+	it('has page links for their variables, unless the recipient has a value of that name', async () => {
 		const mail = await composed({ html: '<a href="#unsubscribe_url#">u</a><a href="#view_url#">v</a>' });
 		expect(mail.html).toMatch(
 			/<a href="https:\/\/m\.test\/news\/u\/[\w-]{50}">u<\/a><a href="https:\/\/m\.test\/news\/v\/[\w-]{50}">v<\/a>/,
@@ -103,7 +103,7 @@ describe('an event', () => {
 			visitor: { ip: '::1', userAgent },
 		});
 
-	it('contains the address and user agent', () => {
+	it('contains the IP address and the user agent', () => {
 		expect(seen('Mail/1')).toEqual({
 			message: 'm',
 			type: 'REDIRECTED',
@@ -119,7 +119,7 @@ describe('an event', () => {
 		});
 	});
 
-	it('contains neither control characters nor long texts nor half characters', () => {
+	it('contains no control characters, no text over its limit, and no half of a character', () => {
 		expect(seen('a\u0000b\r\nc\u001b[1m\u2028d').user_agent).toBe('a b c [1m d');
 		expect(seen('x'.repeat(501)).user_agent).toBe('x'.repeat(500));
 		expect(seen(`${'x'.repeat(499)}😀`).user_agent).toBe('x'.repeat(499));

@@ -17,14 +17,14 @@ function written(answer: () => Promise<void> = async () => undefined) {
 	return { record, sizes: () => batches.map((events) => events.length) };
 }
 
-it('events of the same moment become one batch in order, and each resolves when it is recorded', async () => {
+it('events of the same moment are recorded in one batch', async () => {
 	const { record, sizes } = written();
 	await Promise.all(['a', 'b', 'c'].map((message) => record(event('OPENED', message))));
 	await record(event('REDIRECTED'));
 	expect(sizes()).toEqual([3, 1]);
 });
 
-it('a full batch is written', async () => {
+it('a batch has at most 200 events', async () => {
 	const { record, sizes } = written();
 	await Promise.all(Array.from({ length: 450 }, () => record(event('OPENED'))));
 	expect(sizes()).toEqual([200, 200, 50]);
@@ -39,7 +39,7 @@ it('an unsubscription is written at once and alone', async () => {
 	expect(sizes()).toEqual([1, 1]);
 });
 
-it('a failing store rejects each event of the batch, and later events are tried again', async () => {
+it('a failing store rejects each event of the batch, and later events are recorded when it works', async () => {
 	let isDown = true;
 	const { record } = written(() => (isDown ? Promise.reject(new Error('disk full')) : Promise.resolve()));
 	const outcomes = await Promise.allSettled([record(event('OPENED')), record(event('OPENED'))]);

@@ -56,13 +56,13 @@ describe('a request', () => {
 		expect(reasonOf(userAgent)).toBe(reason);
 	});
 
-	it('by Office that follows a link is by a bot', () => {
+	it('with an Office user agent is by a bot if it follows a link', () => {
 		const office = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)';
 		expect(reasonOf(office, { kind: 'click' })).toBe('scanner');
 		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');
 	});
 
-	it('is by a bot if it is HEAD or has a prefetch header', () => {
+	it('is by a bot if its method is HEAD or it has a prefetch header', () => {
 		expect(reasonOf(chrome, { method: 'HEAD' })).toBe('head');
 		for (const headers of [
 			{ purpose: 'prefetch' },

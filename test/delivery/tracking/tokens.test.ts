@@ -46,13 +46,13 @@ describe('a token', () => {
 		);
 		expect(accepted).toEqual([token.slice(-1)]);
 	});
-	it('is valid while its key is in the ring', () => {
+	it('is valid only while its key is in the keyring', () => {
 		const token = signToken(ring, 'o', message);
 		expect(verifyToken([young, old], 'o', token)).toBe(message);
 		expect(verifyToken([young], 'o', token)).toBeNull();
 		expect(signToken([young, old], 'o', message)).not.toBe(token);
 	});
-	it('is rejected without an error on any input', () => {
+	it('of any other text is rejected without an exception', () => {
 		fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => verifyToken(ring, 'u', text) === null));
 		expect(verifyToken(ring, 'u', 'é'.repeat(50))).toBeNull();
 	});
@@ -67,7 +67,7 @@ describe('a click token', () => {
 	const tokens = clickTokens(ring, message, 41);
 	const token = tokens[7] ?? '';
 
-	it('identifies message and link, in 58 characters that begin like the message’s', () => {
+	it('identifies message and link, in 58 characters that begin with a token of the message', () => {
 		expect(tokens).toHaveLength(41);
 		expect(new Set(tokens).size).toBe(41);
 		for (const [link, one] of tokens.entries()) {
@@ -109,11 +109,11 @@ describe('a click token', () => {
 		const younger = clickTokens([young, old], message, 8)[7] ?? '';
 		expect(verifyClickToken([young, old], token.slice(0, 50) + younger.slice(50))).toBeNull();
 	});
-	it('is valid while its key is in the ring', () => {
+	it('is valid only while its key is in the keyring', () => {
 		expect(verifyClickToken([young, old], token)).toEqual({ message, link: 7 });
 		expect(verifyClickToken([young], token)).toBeNull();
 	});
-	it('is rejected without an error on any input', () => {
+	it('of any other text is rejected without an exception', () => {
 		fc.assert(fc.property(fc.string({ maxLength: 70 }), (text) => verifyClickToken(ring, text) === null));
 		for (const text of ['', token.slice(0, 50), `${token}A`, `${token} `, `${token.slice(0, 57)}=`]) {
 			expect(verifyClickToken(ring, text)).toBeNull();
@@ -122,7 +122,7 @@ describe('a click token', () => {
 });
 
 describe('links', () => {
-	it('are below the public URL', () => {
+	it('begin with the public URL', () => {
 		const links = publicLinks({ publicUrl: 'https://m.test/news/', keyring: ring, message });
 		expect(links.unsubscribe_url).toBe(`https://m.test/news/u/${signToken(ring, 'u', message)}`);
 		expect(links.view_url).toBe(`https://m.test/news/v/${signToken(ring, 'v', message)}`);
@@ -151,7 +151,7 @@ describe('the HMAC of a message id', () => {
 		);
 	});
 
-	it('equals RFC 4231, test cases 2 and 6', () => {
+	it('equals the results of RFC 4231, test cases 2 and 6', () => {
 		const jefe = createMac(Buffer.from('Jefe'), { label: '', length: 28 });
 		expect(jefe(Buffer.from('what do ya want for nothing?')).toString('hex')).toBe(
 			'5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
