@@ -131,7 +131,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 
 /** Each run has its own home, because a lock keeps two runs of one home apart. */
 function fourAtOnce(make: () => Promise<string>) {
-	it('creates each list once, without temporary duplicates', async () => {
+	it('create each list once, without temporary duplicates', async () => {
 		const db = await make();
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
 		const file = join(folder, 'mail.yaml');

@@ -67,7 +67,7 @@ async function json(call: Call, ...words: string[]): Promise<unknown> {
 const busy = new RegExp(`process \\d+ on ${hostname()} is working on `);
 
 describe.each(places)('eight processes at once on %s', (_, start) => {
-	it('that import one file store its rows and rejects once, and name the active one', async () => {
+	it('that import one file store its rows and rejects once, and seven are refused', async () => {
 		const { call, here } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 18_000 }, (_, at) =>
@@ -107,7 +107,7 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 		expect([to.length, new Set(to).size]).toEqual([400, 400]);
 	});
 
-	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s agree', async (mode) => {
+	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s succeed', async (mode) => {
 		const { clients, here } = await start();
 		for (const round of [1, 2, 3]) {
 			const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];

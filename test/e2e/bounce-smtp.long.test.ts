@@ -68,7 +68,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		expect(server?.log()).not.toContain('ann@example.org');
 	});
 
-	it('the server ends with 0 in time despite a silent connection', async () => {
+	it('the server stops with 0 despite a silent connection', async () => {
 		const silent = connect(Number(server?.bounceSmtp?.split(':').at(-1)), '127.0.0.1');
 		await new Promise((resolve) => silent.once('data', resolve));
 		silent.on('error', () => undefined);

@@ -71,7 +71,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain('interrupted');
 	});
 
-	it.each(['SIGINT', 'SIGTERM'] as const)('%s leaves the rest of a list', async (signal) => {
+	it.each(['SIGINT', 'SIGTERM'] as const)('%s stops the removal of a list’s subscribers', async (signal) => {
 		const verb = signal === 'SIGINT' ? 'clear' : 'delete';
 		const words = ['lists', verb, 'News', '--confirm', 'News'];
 		const { code, stderr, left } = await broken(place, words, { signal });

@@ -46,7 +46,7 @@ async function install(name: string) {
 	return { installed, sqlite, start, list: () => start(['lists', 'list', '-o', 'name']) };
 }
 
-it('a missing home folder is never created, and a named database needs none', async () => {
+it('a missing home folder is never created, and is not needed with --db', async () => {
 	const HOME = join(home, 'gone');
 	const news = ['--db', join(home, 'homeless.db')];
 	for (const [words, code] of [
@@ -94,7 +94,7 @@ describe('the built program', () => {
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'its own' });
 	});
 
-	it('checks that Node can run SQLite before it loads it', async () => {
+	it('checks that Node.js can load SQLite before it does', async () => {
 		const { sqlite, start } = await install('of-a-newer-node');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '13.2.0' }));
@@ -149,7 +149,7 @@ describe('the built program', () => {
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'dist/cli/main.js' });
 	});
 
-	it.runIf(keepsCompiled)('keeps Node’s compile cache in a folder of the user', async () => {
+	it.runIf(keepsCompiled)('keeps Node’s compile cache only in a private folder', async () => {
 		await mailctl(['--version']);
 		expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
 		const shared = join(home, 'shared');

@@ -113,7 +113,7 @@ function isWorking(path: string): boolean {
 const seconds = (at: string) => (parseDateTime(at) ?? 0) / 1_000_000;
 
 it.skipIf(library === undefined).concurrent.for(steps)(
-	'a clock set %s: nothing is sent twice, nothing is delayed, and the step is reported',
+	'if the clock is set %s, nothing is sent twice or delayed, and the step is reported',
 	async ([, step], { onTestFinished }) => {
 		const { db, sink, called, setClock, run, start } = await workplace(onTestFinished);
 		const serve = start('serve', '--port', '0');

@@ -132,7 +132,7 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 	},
 );
 
-it('the PowerShell script inserts a name as one word with any quotes', () => {
+it('the PowerShell script inserts a name as one word, whatever quotes it has', () => {
 	const { text } = scripts.powershell;
 	const [, bare = '', quotes = ''] = /-match '(.+?)'.+ -replace '(.+?)', '\$0\$0'/.exec(text) ?? [];
 	for (const name of [...names, "‚'‛’‘", '‘;touch ran;‘', '@HOME', 'a,b', '–x', '--%', '$x', '(1)', 'a`b']) {

@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 		await expectSamePicture(html, await inlined(html));
 	});
 
-	it('does not show a style sheet for print', async () => {
+	it('does not apply a style sheet for print', async () => {
 		const html =
 			'<!doctype html><style media="print">p { color: red }</style><style>p { color: blue }</style><p>x</p>';
 		await expectSamePicture(html, await inlined(html));

@@ -14,7 +14,7 @@ import { startServing } from '../support/serving.js';
 const faults = asked('MAILCTL_FAULTS', 24);
 
 it.skipIf(!hasStrace)(
-	'no command suggests a backup for a sound file',
+	'after a failed read, no command says that a sound database is damaged',
 	() => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-eio-'));
 		const env = {
@@ -67,7 +67,7 @@ it.skipIf(!hasStrace)(
 	timeLimit,
 );
 
-it.skipIf(!hasStrace)('a server reports a disk error, and logs the system’s message', async () => {
+it.skipIf(!hasStrace)('a server answers 500 if a write fails, and logs the code of SQLite', async () => {
 	const serving = await startServing();
 	onTestFinished(() => void serving.stop('SIGKILL'));
 	const { process: server, project, url, tokenFile, log } = serving;

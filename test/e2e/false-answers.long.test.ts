@@ -119,7 +119,7 @@ describe('a creation with an unclear answer', () => {
 	];
 
 	describe.each(creations)('of a %s', (_, words) => {
-		it.each(unclear)('that ends with %s may have happened', async (_, act, exit) => {
+		it.each(unclear)('that ends with %s is reported as possibly done', async (_, act, exit) => {
 			const { code, error } = await create(words, act);
 			expect({ code, error }).toMatchObject({
 				code: exit,
@@ -132,7 +132,7 @@ describe('a creation with an unclear answer', () => {
 			expect(service.asked()).toHaveLength(1);
 		});
 
-		it('did not happen if it was refused or never sent', async () => {
+		it('that is refused is not reported as possibly done', async () => {
 			const refused = await create(words, { kind: 'json', status: 400, body: { name: ['No.'] } });
 			expect(refused).toMatchObject({ code: 5, error: { message: expect.not.stringContaining('may have') } });
 			const away = await create(words, { kind: 'json', status: 403, body: { detail: 'No.' } });

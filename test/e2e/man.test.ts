@@ -36,7 +36,7 @@ describe('the manual pages', () => {
 		}
 	});
 
-	it.runIf(existsSync(groff)).each(tree.map(({ name }) => name))('of %s is readable', (name) => {
+	it.runIf(existsSync(groff)).each(tree.map(({ name }) => name))('include a valid one for %s', (name) => {
 		const words = [
 			'-man',
 			'-Tutf8',

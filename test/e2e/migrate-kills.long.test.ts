@@ -115,7 +115,7 @@ describePostgres('a killed engine migrate', (server) => {
 		['PostgreSQL', toServer],
 		['a file', toFile],
 	])(
-		'a killed move continues to %s with the same result',
+		'a killed move to %s continues with the same result',
 		async (_, begin) => {
 			const { from, to } = await begin();
 			const { points, run: whole } = await measurePoints({ calls }, words(from, to), place);
@@ -145,7 +145,7 @@ describePostgres('a killed engine migrate', (server) => {
 		timeLimit ?? 240_000,
 	);
 
-	it('a move makes the server reject writes of open connections', async () => {
+	it('a moved PostgreSQL database rejects writes, and names the new database', async () => {
 		const { from, to } = await toFile();
 		await moveWhole(from, to);
 		const schema = new URL(from).searchParams.get('schema');

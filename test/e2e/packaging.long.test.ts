@@ -64,7 +64,7 @@ describe('the image', () => {
 		expect(await dryRun(words)).toEqual(done(words));
 	});
 
-	it('checks that a server is ready, like Compose', async () => {
+	it('has the health check of Compose, which detects whether a server is ready', async () => {
 		const [file, compose] = await Promise.all([read('Dockerfile'), read('packaging/compose.yaml')]);
 		const [[, words = '[]'] = []] = [...file.matchAll(/^HEALTHCHECK .* CMD (\[.*\])$/gm)];
 		const [check = []] = lists(compose, /test:/);

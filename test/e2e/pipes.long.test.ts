@@ -50,7 +50,7 @@ describe('a pipe', () => {
 		['-o csv | head -1', 'id,email,name'],
 		['| head -1', '1\tp0@example.com'],
 		['-o markdown | head -c 1', '|'],
-	])('whose reader closes early (%s) ends with 0 and no message', (rest, start) => {
+	])('whose reader closes early (%s) ends the command with 0 and no message', (rest, start) => {
 		const { stdout, stderr } = shell(
 			`mailctl subscribers list -l Readers --all ${rest}; echo "code \${PIPESTATUS[0]}" >&2`,
 		);
@@ -64,7 +64,7 @@ describe('a pipe', () => {
 		expect([parsed.length, parsed.at(-1)?.email]).toEqual([rows, `p${rows - 1}@example.com`]);
 	});
 
-	it('receives every byte with a slow reader', () => {
+	it('receives every line with a slow reader', () => {
 		const slow = `"$NODE" -e 'process.stdin.pause(); setTimeout(() => process.stdin.pipe(process.stdout), 500)'`;
 		expect(shell(`mailctl subscribers list -l Readers -o ndjson | ${slow} | wc -l`).stdout.trim()).toBe(
 			`${rows}`,
@@ -88,7 +88,7 @@ describe('a pipe', () => {
 		expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
 	});
 
-	it('to a full disk prints one clear error and ends with 74', () => {
+	it('or file on a full disk ends the command with one clear error and 74', () => {
 		const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
 		expect(stderr.split('\n')).toEqual([
 			'error: cannot write to standard output: no space is left on the disk',

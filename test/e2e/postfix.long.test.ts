@@ -66,7 +66,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		});
 	});
 
-	it('defers a mail, which stays queued, and keeps the address', async () => {
+	it('defers a mail, which is retried later, and its recipient stays active', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bob@example.net')).toBe(0);
 		expect(await messageTo(kept, 'bob@example.net')).toMatchObject({

@@ -107,7 +107,7 @@ describe('the README and the docs', async () => {
 		await expectGolden('readme.txt', settle(record.join('\n')));
 	});
 
-	it('link only to existing pages', async () => {
+	it('link only to existing pages, and to each page of the docs', async () => {
 		const found = await readdir(join(root, 'docs'), { recursive: true });
 		const names = found.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
 		const files = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...names];
@@ -124,7 +124,7 @@ describe('the README and the docs', async () => {
 		expect(names.filter((name) => !isNamed(name))).toEqual([]);
 	});
 
-	it('have a short README', () => {
+	it('have a README of at most 131 lines', () => {
 		expect(text.split('\n').length).toBeLessThanOrEqual(131);
 	});
 

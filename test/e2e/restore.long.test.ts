@@ -73,9 +73,9 @@ describe('engine restore', () => {
 	});
 
 	it.each([
-		['the first ones', []],
-		['not the first ones', ['cid@example.com']],
-	])('repeats erasures made since the backup, %s of the database', async (_, before) => {
+		['the first', []],
+		['not the first', ['cid@example.com']],
+	])('repeats erasures made since the backup that are %s of the database', async (_, before) => {
 		const project = await makeProject();
 		const { folder, db, json, run } = project;
 		const erase = (email: string) => json(['subscribers', 'erase', email, '--confirm', email]);
@@ -173,7 +173,7 @@ describe('engine restore', () => {
 		expect(look(db).subscribers).toBe(10);
 	});
 
-	it('reports a process that uses the database, and does not wait', async () => {
+	it('is rejected while a process uses the database, and names the process', async () => {
 		const { folder, db, run, start } = backedUp();
 		const serve = start('serve', '--port', '0', '--no-worker');
 		await eventually(() => {
@@ -255,7 +255,7 @@ describe('engine restore', () => {
 		]);
 	});
 
-	it('ignores a log without a database', () => {
+	it('sets a log without a database aside', () => {
 		const { folder, json } = backedUp();
 		const far = join(folder, 'far.db');
 		const one = new Database(far);

@@ -82,7 +82,7 @@ describe('send --list on a service without campaigns', () => {
 	});
 });
 
-describe('send --csv on such a service', () => {
+describe('send --csv on a service without campaigns', () => {
 	it('ends with 13 if a call was not answered, and repeats it only on request', async () => {
 		let isBroken = true;
 		const { service, call } = await start({
@@ -130,7 +130,7 @@ describe('send --csv on such a service', () => {
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
-	it('can be dropped by cancel without a call', async () => {
+	it('makes no call if its campaign is canceled before it starts', async () => {
 		const { service, call } = await start();
 		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '4'];
 		expect(await call(...words)).toMatchObject({ code: 2 });
@@ -158,21 +158,21 @@ describe.skipIf(missing !== null)('send to a service without mailctl’s extensi
 	});
 });
 
-describe('an option that such a service does not support', () => {
+describe('an option that the service does not support', () => {
 	it.each([
 		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be used' },
 		{
 			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 			says: 'this service does not support --campaign',
 		},
-	])('$words is rejected before anything is written', async ({ words, says }) => {
+	])('is rejected before anything is sent: $words', async ({ words, says }) => {
 		const { service, call } = await start({ subscribers });
 		const run = await call('send', ...mail, ...words);
 		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
 		expect(service.calls).toEqual([]);
 	});
 
-	it('--retry-unknown is rejected if nothing is uncertain', async () => {
+	it('is rejected on a local database: --retry-unknown', async () => {
 		const words = ['send', ...mail, '--list', '1', '--retry-unknown', '-y', '--expect-count', '2'];
 		expect(await cli([...words, '--no-input'], { env: { HOME: home } })).toMatchObject({
 			code: 2,

@@ -95,7 +95,7 @@ describe('smoke with a limited token', () => {
 		};
 	};
 
-	it('fails the requested changes', async () => {
+	it('fails the checks of the requested changes', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
 		const says = (path: string) => `the token may not do that: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
@@ -122,7 +122,7 @@ describe('smoke with a limited token', () => {
 });
 
 describe.skipIf((await djangoMissing()) !== null)('smoke on an independent service', () => {
-	it('passes under load without challenges, and lists deviations', async () => {
+	it('passes with throttling and without authentication challenges, and lists deviations', async () => {
 		const django = await startDjango({ flaky: true, retryAfter: 0, noChallenge: true });
 		const env = { MAILCTL_TOKEN: django.token };
 		const words = ['--full', '--send-to', 'sink@example.com', '--from', django.sender, '-o', 'json'];
@@ -324,8 +324,8 @@ describe('smoke on a server with one defect', () => {
 	});
 
 	it.each([
-		['deletes what it made where lists have no names', pageOf('/sub/lists/'), 0],
-		['lists what remains where no name can be read', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
+		['deletes its list if the page of lists has no names', pageOf('/sub/lists/'), 0],
+		['lists what remains if no name can be read', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
 	])('%s', async (_, picks, remaining) => {
 		const before = await holdings();
 		const unnamed = (one: object) => ({ ...one, name: null });
@@ -344,7 +344,7 @@ describe('smoke on a server with one defect', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('deletes what a creation made that was answered 408', async () => {
+	it('deletes a record whose creation was answered 408', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
 			const answered = await ask(passing);
@@ -458,7 +458,7 @@ describe('smoke that is interrupted', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('leaves records if it is killed, which only --cleanup-only removes', async () => {
+	it('leaves records if it is killed, until --cleanup-only removes them', async () => {
 		const before = await holdings();
 		let tell: () => void = () => {};
 		const reached = new Promise<void>((resolve) => {

@@ -87,7 +87,7 @@ function rowsOf(file: string): Record<string, unknown[]> {
 	return Object.fromEntries(rows);
 }
 
-describe.skipIf(!canRun)('the terminal after a confirmation', () => {
+describe.skipIf(!canRun)('a confirmation that is not given', () => {
 	const place = () => filled();
 	const severe: readonly (readonly [string, string])[] = [
 		['lists delete 1', 'Type Readers to confirm:'],
@@ -98,7 +98,7 @@ describe.skipIf(!canRun)('the terminal after a confirmation', () => {
 		['engine tokens revoke shop', '(y/N)'],
 		['engine migrate --to other.db', '(y/N)'],
 	];
-	it.each([...severe, ...mild])('of mailctl %s is unchanged', (words, question) => {
+	it.each([...severe, ...mild])('leaves data and terminal unchanged: mailctl %s', (words, question) => {
 		const { db, at } = place();
 		const before = rowsOf(db);
 		const answers = question === '(y/N)' ? ['n\\r', '\\r'] : ['\\r'];
@@ -116,7 +116,7 @@ describe.skipIf(!canRun)('the terminal after a confirmation', () => {
 	});
 });
 
-describe.skipIf(!canRun)('the terminal after a late question', () => {
+describe.skipIf(!canRun)('a late question that is canceled', () => {
 	const late: readonly (readonly [string, readonly Step[]])[] = [
 		[
 			'subscribers erase',
@@ -134,7 +134,7 @@ describe.skipIf(!canRun)('the terminal after a late question', () => {
 			],
 		],
 	];
-	it.each(late)('of mailctl %s is unchanged', (words, steps) => {
+	it.each(late)('leaves data and terminal unchanged: mailctl %s', (words, steps) => {
 		const { db, folder, at } = filled();
 		writeFileSync(join(folder, 'people.csv'), 'email\ncy@example.com\n');
 		const before = rowsOf(db);

@@ -16,7 +16,7 @@ const rows = asked('MAILCTL_KILL_ROWS', 12_000);
 const kills = asked('MAILCTL_KILLS', 4);
 
 it.skipIf(!isBuilt)(
-	'a list on SQLite gets each mail once, whatever is killed',
+	'each subscriber of a list on SQLite gets one mail, whatever is killed',
 	async () => {
 		await killWhileStaging(join(await makeHome(), 'news.db'));
 	},
@@ -25,7 +25,7 @@ it.skipIf(!isBuilt)(
 
 describePostgres('send --list on a server', (server) => {
 	it.skipIf(!isBuilt)(
-		'a list on PostgreSQL gets each mail once, whatever is killed',
+		'each subscriber of a list on PostgreSQL gets one mail, whatever is killed',
 		async () => {
 			await killWhileStaging(await server.createDatabase());
 		},

@@ -55,7 +55,7 @@ describe.skipIf(!canRunPostgres())('engine migrate', () => {
 		expect([await counted(from), await counted(to)]).toEqual([null, people]);
 	}
 
-	it('continues after the server’s disk has space again, and rejects a missing password', async (context) => {
+	it('continues when the server’s disk has space again, and rejects a wrong password', async (context) => {
 		const disk = smallDisk(64, '/tmp');
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const url = new URL(await server.createDatabaseIn(disk));
@@ -75,7 +75,7 @@ describe.skipIf(!canRunPostgres())('engine migrate', () => {
 		await expectMoved(from, as(password));
 	});
 
-	it('continues after the local disk has space again', async (context) => {
+	it('continues when the local disk has space again', async (context) => {
 		const disk = smallDisk(64);
 		if (disk === null) return context.skip('no disk can be mounted here');
 		const from = await server.createDatabase();

@@ -62,7 +62,7 @@ async function expectSent(queue: Queue): Promise<void> {
 	await sink.close();
 }
 
-const atConnections = { moment: 'what goes to the server', calls: 'write,writev,sendto' };
+const atConnections = { moment: 'a write to the mail server', calls: 'write,writev,sendto' };
 const moments = {
 	SQLite: [{ moment: 'a write or sync of the database', calls: databaseCalls }, atConnections],
 	PostgreSQL: [atConnections],
