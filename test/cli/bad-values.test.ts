@@ -77,7 +77,10 @@ describe('an empty value', () => {
 				: [],
 		),
 	);
-	it.each(needed)('is rejected by each option that needs a name: mailctl $line', async ({ flag, leaf }) => {
+	it.each(needed)('is rejected for files, paths and options with a default: mailctl $line', async ({
+		flag,
+		leaf,
+	}) => {
 		const { code, stdout, stderr } = await cli([...completed(leaf, flag), `${flag}=`], { connect });
 		expect([code, stdout, stderr]).toEqual([2, '', `error: ${flag} is empty\n`]);
 	});
@@ -169,7 +172,7 @@ describe('a malformed text', () => {
 			kind === 'file' ? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }] : [],
 		),
 	);
-	it.each(files)('is rejected if it is not a file: mailctl $line', async ({ flag, leaf }) => {
+	it.each(files)('is rejected as the path of a file: mailctl $line', async ({ flag, leaf }) => {
 		const project = await ready();
 		const words = [
 			...completed(leaf, flag).map((word) =>

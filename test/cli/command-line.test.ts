@@ -93,7 +93,7 @@ describe('the target in messages', () => {
 		[['-p', 'local'], 'mailctl -p local lists list'],
 		[['-plocal'], 'mailctl -p local lists list'],
 		[[], 'mailctl lists list'],
-	])('with the options %j is added to commands of hints, in text and in JSON', async (flags, command) => {
+	])('is added to the commands of hints, in text and in JSON: %j', async (flags, command) => {
 		const words = [...flags, 'lists', 'get', '99'];
 		expect((await cli(words, { connect })).stderr).toBe(`error: list 99 not found\nhint: ${command}\n`);
 		const { stderr } = await cli([...words, '-o', 'json'], { connect });

@@ -67,7 +67,7 @@ describe('completion with Tab', () => {
 		);
 	});
 
-	it('never throws on any input', async () => {
+	it('does not throw on malformed input', async () => {
 		for (const words of [['--'], ['=', '='], ['send', '--list', '--list', ''], ['__proto__', '']])
 			await offered(...words);
 	});
@@ -79,7 +79,7 @@ describe('completed names', () => {
 		...argv: string[]
 	) => (await project.run(['completion', 'words', '--', ...argv])).stdout;
 
-	it('are those that commands have printed for that target, without deleted ones', async () => {
+	it('come from earlier answers for the same target, without deleted records', async () => {
 		const project = await makeProject();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: project.folder } });
 		const at = ['--db', project.db];
@@ -121,7 +121,7 @@ describe('completed names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
-	it('appear once, and without unreleased campaigns', async () => {
+	it('appear once for records with one name, and not for unreleased campaigns', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
 		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);

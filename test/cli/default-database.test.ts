@@ -10,7 +10,7 @@ describe.each([
 	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
 	['is not valid JSON', (path: string) => writeFile(path, '{')],
 ])('a configuration that %s', (fault, make) => {
-	it('is a warning if the database is named, and ends with 78 otherwise', async () => {
+	it('causes a warning if the database is named, and exit code 78 otherwise', async () => {
 		const HOME = await makeHome();
 		const config = join(HOME, '.config/mailctl/config.json');
 		await mkdir(dirname(config), { recursive: true });
@@ -34,7 +34,7 @@ describe.each([
 });
 
 describe('the default database', () => {
-	it('is created by the first command that writes, which prints it once', async () => {
+	it('is created by the first command that writes, and only this command prints its path', async () => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		const first = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
@@ -56,7 +56,7 @@ describe('the default database', () => {
 		['campaigns list', 0],
 		['lists get 1', 3],
 		['lists list --exit-empty', 8],
-	])('is not created by mailctl %s, which reads it as empty and reports it', async (line, code) => {
+	])('is not created by mailctl %s, which warns and counts it as empty', async (line, code) => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
@@ -120,7 +120,7 @@ describe('the default database', () => {
 		expect(stdout).toContain('paused.kind\tmanual');
 	});
 
-	it('is created once if several commands write first', async () => {
+	it('is created once if several commands write at the same time', async () => {
 		const env = { HOME: await makeHome() };
 		const adding = ['a', 'b', 'c'].map((name) =>
 			cli(['lists', 'create', '--name', name, '--email-reason', 'r'], { env }),
@@ -134,7 +134,7 @@ describe('the default database', () => {
 		['a broken link', 'a symbolic link in its path is broken'],
 		['a file in place of a folder', 'not a directory'],
 		['a loop of links', 'too many symbolic links encountered'],
-	])('is not missing if its folder cannot be read: %s', async (what, reason) => {
+	])('does not count as empty if its path is broken: %s', async (what, reason) => {
 		const HOME = await makeHome();
 		const folder = join(HOME, '.local/share/mailctl');
 		const path = join(folder, 'mailctl.db');
@@ -154,7 +154,7 @@ describe('the default database', () => {
 	it.each([
 		['engine settings set', [['Which setting', '\x03', 'all']], 130],
 		['lists get', [], 2],
-	] as const)('is not created if a person leaves the question of mailctl %s', async (line, answers, code) => {
+	] as const)('is not created by a prompt of mailctl %s that ends without an answer', async (line, answers, code) => {
 		const HOME = await makeHome();
 		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
 		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('created a new database')]);

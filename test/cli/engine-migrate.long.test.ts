@@ -144,7 +144,7 @@ describePostgres('engine migrate', (server) => {
 		return JSON.parse(result.stdout);
 	};
 
-	it('a move to PostgreSQL and back keeps every byte, and only one database is in use at a time', async () => {
+	it('keeps every byte on the way to PostgreSQL and back, and only one database in use', async () => {
 		const project = await makeProject();
 		await fill(project);
 		fillOld(project.db);
@@ -170,7 +170,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, url)(['doctor', '--offline', '--only', 'database'])).code).toBe(11);
 	});
 
-	it('a move reuses no id of a deleted record', async () => {
+	it('does not reuse the id of a deleted record', async () => {
 		const project = await makeProject();
 		for (const name of ['One', 'Two', 'Three'])
 			await project.json(['lists', 'create', '--name', name, '--email-reason', 'x']);
@@ -189,7 +189,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await make(back)).toMatchObject({ id: 5 });
 	});
 
-	it('an interrupted campaign finishes on both databases without a second mail', async () => {
+	it('lets an interrupted campaign finish on both databases without a second mail', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const project = await makeProject({ smtp: sink.port });
@@ -225,7 +225,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
 	});
 
-	it('an import continues at its position after a move', async () => {
+	it('lets an import continue at its position', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const rows = Array.from({ length: 20_000 }, (_, n) => `i${n}@example.org\n`);
@@ -245,7 +245,7 @@ describePostgres('engine migrate', (server) => {
 		expect(JSON.parse(resumed.stdout)).toMatchObject({ read: 20_000, created: 20_000, duplicate: 0 });
 	});
 
-	it('an impossible move is rejected, and changes nothing', async () => {
+	it('rejects an impossible move, and changes nothing', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const refused = async (from: string, to: string, code: number, why: RegExp) => {
@@ -288,7 +288,7 @@ describePostgres('engine migrate', (server) => {
 		expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes to agree') });
 	});
 
-	it('a database in use or with a newer schema is not moved', async () => {
+	it('does not move a database that is in use or has a newer schema', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const held = new Database(project.db);
@@ -370,7 +370,7 @@ describePostgres('engine migrate', (server) => {
 		return result;
 	}
 
-	it('an unfinished move blocks both databases until it continues or is undone', async () => {
+	it('blocks both databases until an unfinished move continues or is undone', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -399,7 +399,7 @@ describePostgres('engine migrate', (server) => {
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
 	});
 
-	it('a move starts again if it was killed before the first database was closed', async () => {
+	it('starts again if it was killed before the first database was closed', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const back = join(project.folder, 'back.db');
@@ -414,7 +414,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['lists', 'list'])).code).toBe(0);
 	});
 
-	it('a move can be undone if the copy is unreachable', async () => {
+	it('can be undone if the copy is unreachable', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -431,7 +431,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('a copy with different content is detected and not used', async () => {
+	it('detects a copy with different content, and does not use it', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -452,7 +452,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('a move replaces a character that PostgreSQL cannot store by U+FFFD', async () => {
+	it('replaces a character that PostgreSQL cannot store by U+FFFD', async () => {
 		const project = await makeProject();
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO settings VALUES (?, ?, ?)').run('page_sender_name', 'a\0b\0', 1);
@@ -466,7 +466,7 @@ describePostgres('engine migrate', (server) => {
 		expect(stdout).toContain('a\ufffdb\ufffd');
 	});
 
-	it('a move requires the key of wrapped secrets', async () => {
+	it('requires the key of wrapped secrets', async () => {
 		const project = await makeProject();
 		const key = await project.file('key', createHash('sha256').update('k').digest('hex'));
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);

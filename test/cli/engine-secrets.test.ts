@@ -118,7 +118,7 @@ describe('engine secrets', () => {
 		expect(logins).toEqual([password]);
 	});
 
-	it('ends with 78 without the key or with another one', async () => {
+	it('makes commands end with 78 without the key or with another one', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const other = {
 			MAILCTL_KEY_FILE: await project.file('other', `${randomBytes(32).toString('base64')}\n`),
@@ -143,7 +143,7 @@ describe('engine secrets', () => {
 		}
 	});
 
-	it('rotates the key: new key above the old one, wrap again, remove the old one', async () => {
+	it('rotates the key by wrapping again with the new key above the old one', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const old = readFileSync(keyFile, 'utf8');
 		const fresh = `# November\n${randomBytes(32).toString('base64')}\n`;
@@ -179,7 +179,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'settings', 'get'], { env })).stderr).toBe('');
 	});
 
-	it('a wrapped secret works only in its own column and row', async () => {
+	it('rejects a wrapped secret that was copied to another table', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const db = new Database(project.db);
 		db.prepare(
@@ -218,7 +218,7 @@ describe('engine secrets while a server runs', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('the server reports secrets that were wrapped meanwhile, and is not ready', async () => {
+	it('makes the server not ready after a wrap, and a send explains why', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

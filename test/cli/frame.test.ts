@@ -362,7 +362,7 @@ describe('exit codes', () => {
 		['x', 1],
 	])('%o has code %i', (error, exit) => expect(classify(error).exit).toBe(exit));
 
-	it('come with the problem of a table and the next step', () => {
+	it('come with the hint and the details of the error', () => {
 		const error = new TableError('bad_header', 'x', { hint: 'mend it', details: ['two columns'] });
 		expect(classify(error)).toMatchObject({ code: 'bad_header', hint: 'mend it', details: ['two columns'] });
 	});

@@ -113,13 +113,13 @@ describe('an option that is given twice', () => {
 		takesValue(spec) ? [flagOf(key)] : [],
 	);
 
-	it.each(valued)('is rejected if it is %s, before and after the command too', async (flag) => {
+	it.each(valued)('is rejected if it is %s, also before and after the command', async (flag) => {
 		const words = ['lists', 'list'];
 		expect(await cli([...words, flag, '1', flag, '2'], { connect })).toEqual(twice(flag));
 		expect(await cli([flag, '1', ...words, `${flag}=2`], { connect })).toEqual(twice(flag));
 	});
 
-	it('is rejected if its short name repeats it, except flags and lists', async () => {
+	it('is rejected under its short name too, but accepted if it is a flag', async () => {
 		expect(await cli(['lists', 'list', '-p', 'a', '--profile', 'b'])).toEqual(twice('--profile'));
 		expect(await cli(['-o', 'json', 'lists', 'list', '-o', 'csv'])).toMatchObject({ code: 2 });
 		const quiet = ['-q', 'lists', 'list', '-q', '--all', '--all', '--json', '--json'];

@@ -55,7 +55,7 @@ describe('a web page in place of the service', () => {
 		expect(stderr).toMatch(/check the connection: mailctl (?:--base-url \S+ )?doctor\n/);
 	});
 
-	it('makes the result of a send uncertain, and is described', async () => {
+	it('makes the outcome of a send uncertain, and the error names it', async () => {
 		const { code, stderr } = await run(send, url);
 		expect(code).toBe(13);
 		expect(stderr).toContain('the message may or may not have been sent: The answer is a web page, not JSON');

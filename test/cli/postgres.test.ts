@@ -122,7 +122,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		sink.close();
 	});
 
-	it('can be the target of a profile, and appears in hints', async () => {
+	it('stores its URL in a profile, and names it in hints, without the password', async () => {
 		expect((await run('profile', 'add', 'pg')).code).toBe(0);
 		const ofProfile = (...argv: string[]) => cli(['-p', 'pg', ...argv], { env: { HOME: home } });
 		expect((await ofProfile('lists', 'list', '-o', 'json')).stdout).toContain('News');
@@ -136,7 +136,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(other.stderr).not.toContain('geheim');
 	});
 
-	it('is checked by doctor, and rejects commands for files', async () => {
+	it('checks the database with doctor, and rejects commands for files', async () => {
 		const { stdout } = await run('doctor', '--offline', '--only', 'database', '-o', 'json');
 		const found: { check: string; level: string }[] = JSON.parse(stdout);
 		expect(found.map(({ check, level }) => `${check} ${level}`)).toEqual([

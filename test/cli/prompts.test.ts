@@ -95,7 +95,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('matches an exact name first, then the beginning of a name, never the description beside it', async () => {
+	it('is matched by an exact name first, then by the beginning of a name, not by a description', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -112,7 +112,7 @@ describe('a missing value', () => {
 		expect(await chosen('4')).toBe('name\r\nS\r\n');
 	});
 
-	it('matches the exact address first', async () => {
+	it('is matched by an exact address first', async () => {
 		const { run, json, file } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const others = Array.from({ length: 120 }, (_, at) => `x${at}.ann@example.com,Ann\n`).join('');
@@ -188,14 +188,14 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
-	it('ends with the command that creates a record if there is none', async () => {
+	it('is an error if there is no record, and a hint shows how to create one', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
 		expect(result.code).toBe(2);
 		expect(result.stderr).toMatch(/no list to choose[\s\S]*hint: mailctl --db .* lists create/);
 	});
 
-	it('ends with 2 in a script and with --no-input', async () => {
+	it('ends the command with 2 in a script, with --no-input and on a dumb terminal', async () => {
 		const { run } = await filled();
 		expect(await run(['lists', 'get'])).toMatchObject({
 			code: 2,
@@ -222,7 +222,7 @@ describe('a missing value', () => {
 		[['senders', 'delete'], /^missing <address>: /, 'mailctl senders list'],
 		[['engine', 'tokens', 'revoke'], /^missing <name>: /, 'mailctl engine tokens list'],
 		[['engine', 'settings', 'set'], /^missing <setting>: /, 'mailctl engine settings get'],
-	])('explains for %j where to find the value', async (words, message, hint) => {
+	])('is reported for %j with the command that finds it', async (words, message, hint) => {
 		const { run } = await filled();
 		const { code, stderr } = await run([...words, '--json']);
 		const { error } = JSON.parse(stderr);
@@ -233,7 +233,7 @@ describe('a missing value', () => {
 });
 
 describe('a secret', () => {
-	it('is typed hidden if a setting holds one', async () => {
+	it('is hidden while it is typed for a setting', async () => {
 		const { typed, run } = await filled();
 		const words = ['engine', 'settings', 'set'];
 		const answers: Parameters<typeof typing>[0] = [
@@ -248,7 +248,7 @@ describe('a secret', () => {
 		expect(kept.stdout).toBe('********\n');
 	});
 
-	it('is typed hidden in every command that needs one', async () => {
+	it('is hidden while it is typed for a webhook or a login', async () => {
 		const { typed } = await filled();
 		const hook = ['webhooks', 'create', '--url', 'https://hooks.example.com/b', '--type', 'OPENED'];
 		const made = await typed([...hook, '--login', 'me'], [['Password of me', 'opensesame']]);
@@ -278,7 +278,7 @@ describe('a secret', () => {
 	});
 });
 
-it('a wrong name in place of the required one declines', async () => {
+it('typing another name than the required one declines a change', async () => {
 	const { typed, run } = await filled();
 	const answers: Parameters<typeof typing>[0] = [['Type Readers to confirm:', 'Reader']];
 	expect(await typed(['lists', 'delete', '1'], answers)).toMatchObject({

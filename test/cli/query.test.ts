@@ -36,7 +36,7 @@ describe('--query', () => {
 		['results[0].name', ['api', 'GET', '/sub/lists/2/subscribers/'], 'null\n'],
 		['name', ['api', 'GET', '/sub/lists/2/'], '"B"\n'],
 		['[0].command', ['commands'], '"lists list"\n'],
-	])('%s of %j', async (query, words, stdout) => {
+	])('prints the result of %s: %j', async (query, words, stdout) => {
 		expect(await asked(query, ...words)).toEqual({ code: 0, stdout, stderr: '' });
 	});
 

@@ -48,7 +48,7 @@ describe('--rate', () => {
 	});
 });
 
-it('a rate of one unit is written without the number everywhere', async () => {
+it('help and documents write a rate as 10/s, not as 10/1s', async () => {
 	const commands = (await allCommands()).map(({ command: { run: _, whenStopped: __, ...described } }) =>
 		JSON.stringify(described),
 	);

@@ -43,7 +43,7 @@ describe('cleaned text', () => {
 	});
 });
 
-describe('widths', () => {
+describe('text measured in cells', () => {
 	it.each([
 		['abc', 3],
 		['日本', 4],
@@ -52,14 +52,14 @@ describe('widths', () => {
 		['🇩🇪', 2],
 	])('%s has %i cells', (text, cells) => expect(widthOf(text)).toBe(cells));
 
-	it('cuts between graphemes and marks the cut', () => {
+	it('is cut between graphemes, with a mark', () => {
 		expect(shorten('日本語', 5)).toBe('日本…');
 		expect(shorten('日本語', 4)).toBe('日…');
 		expect(shorten('a👩‍👩‍👧b', 3)).toBe('a…');
 		expect(shorten('abc', 3)).toBe('abc');
 	});
 
-	it('pads and wraps within the cells given', () => {
+	it('is padded and wrapped within the given cells', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 2, max: 40 }), (raw, cells) => {
 				const text = clean(raw);
@@ -71,8 +71,8 @@ describe('widths', () => {
 	});
 });
 
-describe('cells', () => {
-	it('quotes CSV so that a parser restores the values', () => {
+describe('a cell', () => {
+	it('is quoted in CSV so that a parser restores its value', () => {
 		fc.assert(
 			fc.property(fc.array(fc.string({ unit: 'binary' }), { minLength: 2, maxLength: 5 }), (values) => {
 				expect(parse(`${values.map(csvCell).join(',')}\r\n`, { record_delimiter: '\r\n' })).toEqual([values]);
@@ -80,12 +80,12 @@ describe('cells', () => {
 		);
 	});
 
-	it('keeps a TSV row on one line and in its columns', () => {
+	it('of TSV contains no tab or line break', () => {
 		expect(tsvCell('a\tb\nc')).toBe('a\\tb\\nc');
 		expect([null, undefined, true, { a: 1 }].map(tsvCell)).toEqual(['', '', 'true', '{"a":1}']);
 	});
 
-	it('keeps JSON in a TSV cell on one line, and JSON', () => {
+	it('of TSV with JSON stays valid JSON on one line', () => {
 		expect(tsvCell({ a: 'x\ty\x7f\u202e\u{e0001}' })).toBe('{"a":"x\\ty\\u007f\\u202e\\udb40\\udc01"}');
 		fc.assert(
 			fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (value) => {
@@ -96,7 +96,7 @@ describe('cells', () => {
 		);
 	});
 
-	it('escapes what Markdown would read as markup', () => {
+	it('of Markdown has escapes for markup', () => {
 		expect(markdownCell('a|b <img> [x](y) `c`\n')).toBe('a\\|b \\<img\\> \\[x\\](y) \\`c\\`\\\\n');
 		expect(markdownCell('R&amp;D ~~old~~ C #')).toBe('R\\&amp;D \\~\\~old\\~\\~ C \\#');
 		expect(markdownCell('https://example.com/a_b?c=d&e=f|g')).toBe('<https://example.com/a_b?c=d&e=f\\|g>');
@@ -137,7 +137,7 @@ describe('a multi-line value', () => {
 	});
 });
 
-describe('tables', () => {
+describe('a table', () => {
 	const columns = [
 		{ key: 'a', header: 'A', value: (row: { a: string; b: string }) => row.a },
 		{ key: 'b', header: 'B', value: (row: { a: string; b: string }) => row.b, align: 'right' as const },

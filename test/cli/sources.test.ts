@@ -52,7 +52,7 @@ describe('a file that must be UTF-8', () => {
 		});
 	});
 
-	it('is rejected as UTF-16, in the configuration too, and may begin with a byte order mark', async () => {
+	it('may not be UTF-16, but may begin with a byte order mark; the configuration is checked too', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const wide = await project.file('wide', Buffer.from('\ufeffHello\n', 'utf16le'));
 		expect((await project.run([...mail, '--text-file', wide])).stderr).toBe(
@@ -81,7 +81,7 @@ describe('standard input', () => {
 		'/dev/stdin',
 		'/dev/fd/0',
 		'/proc/self/fd/0',
-	])('can be read once, also under the name %s', async (name) => {
+	])('can be read only once, also under the name %s', async (name) => {
 		const project = await makeProject({ smtp: 9 });
 		const both = (one: string, other: string) => ({
 			code: 2,
@@ -97,7 +97,7 @@ describe('standard input', () => {
 		expect(await run('send', '--batch', name, '--token-stdin')).toMatchObject({ code: 2 });
 	});
 
-	it('needs --rejects for an import under any of its names', async () => {
+	it('is recognized as /dev/stdin, so that an import needs --rejects', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const stdin = 'email\nann@example.com\n';
 		const table = ['--text', 'T', '--csv', '/dev/stdin', '--yes', '--expect-count', '1'];

@@ -33,12 +33,12 @@ describe('times', () => {
 		);
 	});
 
-	it('have their day in that zone; dates without a time name the zone too', async () => {
+	it('that are shown as days use the zone too, and name it', async () => {
 		const shown = await run('suppressions', 'list', ...oslo, '-o', 'table');
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('have no zone named if the table does not show them or --no-header is given', async () => {
+	it('have no zone named below a table without times or with --no-header', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');
@@ -75,7 +75,7 @@ describe('times', () => {
 		['Europe/Olso', 'did you mean Europe/Oslo'],
 		['+01:00', 'time zones: UTC, Europe/Oslo, America/New_York'],
 		['\x1b[31m/../x', 'time zones: UTC'],
-	])('in the zone %j are rejected', async (zone, hint) => {
+	])('cannot be shown in the zone %j', async (zone, hint) => {
 		const listed = await project.run(['lists', 'list', `--time-zone=${zone}`, '-o', 'json']);
 		expect(listed.code).toBe(2);
 		expect(errorOf(listed)['hint']).toContain(hint);
@@ -83,14 +83,14 @@ describe('times', () => {
 		expect((await cli(['config', 'set', 'timeZone', zone], { env })).code).toBe(2);
 	});
 
-	it('accept any name of a zone', async () => {
+	it('may use UTC and renamed zones', async () => {
 		const caption = async (zone: string) =>
 			/Times: .*/.exec(await run('lists', 'list', '--time-zone', zone, '-o', 'table'))?.[0];
 		expect(await caption('UTC')).toBe('Times: UTC');
 		expect(await caption('Europe/Kyiv')).toBe('Times: Europe/Kyiv (UTC+2)');
 	});
 
-	it('in options are read in that zone too', async () => {
+	it('in options are read in the chosen zone', async () => {
 		let count = 0;
 		const expires = async (end: string, ...zone: string[]) => {
 			count += 1;
@@ -106,7 +106,7 @@ describe('times', () => {
 		expect(await expires('tomorrow', '--time-zone', 'Pacific/Auckland')).toBe('2026-11-02T11:00:00');
 	});
 
-	it('take their zone from engine init, which stores it for report days', async () => {
+	it('of report days use the zone that engine init stores', async () => {
 		const made = await makeProject();
 		const settings = await made.json(['engine', 'init', ...oslo]);
 		expect(settings).toMatchObject({ settings: { time_zone: 'Europe/Oslo' } });

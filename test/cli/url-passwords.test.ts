@@ -42,7 +42,7 @@ describe('the database of a profile', () => {
 		}
 	});
 
-	it('keeps the given URL, and connects with the password', async () => {
+	it('is shown by config get without its password', async () => {
 		await run('profile', 'add', 'p', '--db', database);
 		const { stdout } = await run('config', 'get', 'db', '--profile', 'p');
 		expect(stdout).toBe('postgres://ann@127.0.0.1:1/mail\n');
@@ -58,7 +58,7 @@ describe('the database of a profile', () => {
 		[['lists', 'list', '--db', misspelt]],
 		[['config', 'set', 'db', misspelt, '--profile', 'p']],
 		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt]],
-	])('in the wrong option is rejected without its password: %j', async (words) => {
+	])('in the wrong place is rejected, and its password is not shown: %j', async (words) => {
 		for (const format of [[], ['-o', 'json']]) {
 			const { code, stdout, stderr } = await run(...words, ...format);
 			expect([code, stdout]).toEqual([expect.any(Number), '']);

@@ -51,7 +51,7 @@ describe('the line that shows what a command waits for', () => {
 	});
 });
 
-describe('a command on a terminal', () => {
+describe('a command that waits', () => {
 	let stop = () => {};
 	afterEach(() => stop());
 
@@ -137,7 +137,7 @@ describe('a command on a terminal', () => {
 		expect((await run(['engine', 'check'])).stderr).not.toContain('reading');
 	});
 
-	it('waits for a locked database only as long as --timeout', async () => {
+	it('ends after --timeout if the database is locked', async () => {
 		const project = await makeProject();
 		const other = new Database(project.db);
 		other.exec('BEGIN IMMEDIATE');
@@ -178,7 +178,7 @@ describe('a command on a terminal', () => {
 	});
 
 	it.each<[string, CliOptions, string[]]>([
-		['quiet', { columns: 80 }, ['-q']],
+		['with --quiet', { columns: 80 }, ['-q']],
 		['on a terminal whose lines cannot be rewritten', { columns: 80, env: { TERM: 'dumb' } }, []],
 		['without a terminal', {}, []],
 	])('shows nothing %s', async (_, options, more) => {

@@ -74,7 +74,7 @@ describe('--watch', () => {
 		expect(nothing).toMatchObject({ code: 3 });
 	});
 
-	it('ends with --deadline, with a true condition, and with a finished campaign', async () => {
+	it('ends at the deadline, when its condition is true, and when the campaign is finished', async () => {
 		expect(await project.run([...day, '--deadline', '1500ms'])).toMatchObject({ code: 12 });
 		const test = ['report', '--watch', '1s', '--fail-if', 'sent>0'];
 		expect(await project.run(test)).toMatchObject({ code: 10 });

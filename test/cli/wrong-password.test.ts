@@ -65,7 +65,7 @@ describe.skipIf(!canRunPostgres())('a refused password', () => {
 		expect(stdout + stderr).toContain('the server refuses the user or the password');
 	});
 
-	it('is reported by engine migrate and by --debug', async () => {
+	it('is reported by engine migrate, and with --debug', async () => {
 		const away = ['engine', 'migrate', '--from', url.href, '--to', 'back.db', '--yes'];
 		expect(await run(away)).toMatchObject({ code: 4, stderr: expect.stringContaining('the password') });
 		for (const format of ['json', 'table'])

@@ -122,7 +122,7 @@ describe('staging', () => {
 	});
 });
 
-describe('a list', () => {
+describe('staging a list', () => {
 	const subscribers = [
 		{ email: 'ann@example.com', name: 'Ann', meta: { city: 'Oslo', plan: 'gold' } },
 		{ email: 'gone@example.com', is_active: false },
@@ -130,7 +130,7 @@ describe('a list', () => {
 		{ email: 'ANN@example.com', name: 'Ann again', meta: { city: 'Rome' } },
 	];
 
-	it('stages active subscribers with the needed variables, even if the service does not filter', async () => {
+	it('takes active subscribers with the needed variables, even if the service does not filter', async () => {
 		const { campaigns, service } = await setUp({ subscribers, pageSize: 2 });
 		const { id } = await campaigns.open('job', { ...personal, strict_vars: false, list_id: 1 });
 		expect(await campaigns.addList(id, 1)).toMatchObject({
@@ -145,7 +145,7 @@ describe('a list', () => {
 		expect(service.calls[0]).not.toHaveProperty('list_id');
 	});
 
-	it('rejects people who lack a variable, unless the campaign’s context has it', async () => {
+	it('rejects subscribers without a needed variable, unless the campaign’s context has it', async () => {
 		const { campaigns, service } = await setUp({ subscribers });
 		const spec = { ...personal, context: { name: 'friend' }, list_id: 1 };
 		const { id } = await campaigns.open('job', spec);
@@ -158,7 +158,7 @@ describe('a list', () => {
 		expect(service.messages[0]?.context).toEqual({ name: 'friend', city: 'Oslo' });
 	});
 
-	it('is read from the start again after an interruption', async () => {
+	it('starts from the beginning after an interruption', async () => {
 		const many = Array.from({ length: 2_500 }, () => ({}));
 		const desk = await setUp({ subscribers: many });
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 1 });
@@ -197,7 +197,7 @@ describe('delivering', () => {
 		);
 	});
 
-	it('never exceeds its concurrency, and sends to everybody once', async () => {
+	it('never exceeds its concurrency, and sends to each recipient once', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 30 }) });
 		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -212,7 +212,7 @@ describe('delivering', () => {
 		expect(service.calls).toHaveLength(50);
 	});
 
-	it('fails recipients that the service rejects by address, and sends to the others', async () => {
+	it('marks recipients as failed if the service rejects their addresses, and sends to the others', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) => {
 				const at = to.indexOf('p1@example.com');
@@ -234,7 +234,7 @@ describe('delivering', () => {
 		]);
 	});
 
-	it('bisects a call that is rejected without an address', async () => {
+	it('halves a rejected call until it finds the recipient, if the service does not name one', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) =>
 				to.includes('p5@example.com')
@@ -249,7 +249,7 @@ describe('delivering', () => {
 		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 7 }, () => 1));
 	});
 
-	it('stops if everybody would be rejected, and marks nobody as failed', async () => {
+	it('stops if the service would reject every recipient, and marks none as failed', async () => {
 		const { campaigns, service } = await setUp({
 			react: () => ({ kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } }),
 		});
@@ -267,7 +267,7 @@ describe('delivering', () => {
 		{ status: 404, code: 'not_found' },
 		{ status: 302, code: 'bad_answer' },
 		{ status: 501, code: 'server_error' },
-	])('stops at $status: nothing is sent, and everybody waits', async ({ status, code }) => {
+	])('stops at $status, and leaves all messages waiting', async ({ status, code }) => {
 		const { campaigns } = await setUp({ react: () => ({ kind: 'refuse', status }) });
 		const id = await releaseAll(campaigns, people(2));
 		expect(await campaigns.deliver(id, how)).toMatchObject({ counts: { waiting: 2 }, error: { code } });
@@ -278,9 +278,7 @@ describe('delivering', () => {
 		{ what: '500', reaction: { kind: 'refuse', status: 500 } as const },
 		{ what: '503 without Retry-After', reaction: { kind: 'refuse', status: 503 } as const },
 		{ what: 'an answer of another shape', reaction: { kind: 'refuse', status: 200, body: [] } as const },
-	])('$what leaves it uncertain who got the mail; those recipients get it again only on request', async ({
-		reaction,
-	}) => {
+	])('makes messages uncertain after $what, and repeats them only on request', async ({ reaction }) => {
 		let isBroken = true;
 		const desk = await setUp({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? reaction : { kind: 'make' }),
@@ -302,7 +300,7 @@ describe('delivering', () => {
 		expect(await later.status(id)).toMatchObject({ messages: { accepted: 3 } });
 	});
 
-	it('survives many 429 and 503 with Retry-After, and sends to nobody twice', async () => {
+	it('retries after 429 and 503 with Retry-After, and sends to each recipient once', async () => {
 		const { campaigns, service } = await setUp({
 			react: (_request, number) =>
 				number % 3 === 0
@@ -318,7 +316,7 @@ describe('delivering', () => {
 		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 9 }, () => 1));
 	});
 
-	it('stops if a service never answers, and leaves the rest waiting', async () => {
+	it('stops after many calls without an answer, and leaves the other messages waiting', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'cut' }) });
 		const recipients = people(40).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -360,7 +358,7 @@ describe('delivering', () => {
 		expect(counts.accepted).toBe(service.messages.length);
 	});
 
-	it('makes no call after the campaign was canceled', async () => {
+	it('makes no call for a canceled campaign', async () => {
 		const { campaigns, service } = await setUp();
 		const id = await releaseAll(campaigns, people(3));
 		await campaigns.cancel(id);
@@ -379,7 +377,7 @@ describe('send requests as rows', () => {
 		text_body: 'T',
 	};
 
-	it('are sent unchanged, equal content once to each recipient', async () => {
+	it('are sent unchanged, but equal ones only once to each recipient', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {
@@ -425,7 +423,7 @@ describe('send requests as rows', () => {
 		]);
 	});
 
-	it('fail alone if the service rejects their content', async () => {
+	it('fail separately: one that the service rejects does not stop the others', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ from }) =>
 				from === request.from

@@ -63,7 +63,7 @@ const dies = () => new ApiError('not_authenticated', 'the process ends here');
 const nothing = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 
 describe('a resumed import', () => {
-	it('starts at the acknowledged row, with all counts and addresses', async () => {
+	it('starts after the last acknowledged row, and still knows the counts and addresses', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -78,7 +78,7 @@ describe('a resumed import', () => {
 		expect(await keptImports(folder)).toEqual({ keys: [], rows: 0 });
 	});
 
-	it('repeats the answer to the last batch, for its rejects', async () => {
+	it('repeats the answer to the last batch without new requests', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -93,7 +93,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('counts a person as created if the answer to the creation was lost', async () => {
+	it('counts a subscriber as created if the answer to the creation was lost', async () => {
 		let isDead = false;
 		await start({
 			before: (call) => {
@@ -127,7 +127,10 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it.each(['skip', 'error'] as const)('counts a person as created with --on-conflict %s too', async (on) => {
+	it.each([
+		'skip',
+		'error',
+	] as const)('counts a subscriber as created after a lost answer with --on-conflict %s too', async (on) => {
 		await start({
 			after: (call) => {
 				if (call === 'create a@example.com') throw dies();
@@ -143,7 +146,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('counts a person as updated if the answer to the change was lost', async () => {
+	it('counts a subscriber as updated if the answer to the change was lost', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw dies();
@@ -160,7 +163,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('starts from the beginning on request, and counts existing people as unchanged', async () => {
+	it('starts from the beginning on request, and counts existing subscribers as unchanged', async () => {
 		await start();
 		const first = run();
 		await first.begin();

@@ -18,7 +18,7 @@ import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js'
 describe('the checks of a run', () => {
 	const run = (checks: Checks, signal = new AbortController().signal) => runChecks(checks, signal, () => {});
 
-	it('that need other machines start after the others, and keep their position', async () => {
+	it('that need other machines start last, and keep their position in the report', async () => {
 		const begun: string[] = [];
 		const names = ['smtp.login', 'queue.paused', 'dns.spf'];
 		const check = (name: string) => async () => {
@@ -35,7 +35,7 @@ describe('the checks of a run', () => {
 		expect(findings.map((finding) => finding.check)).toEqual(names.flatMap((name) => [name, name]));
 	});
 
-	it('are problems if they throw, and are skipped if they do not end in time', async () => {
+	it('are reported as problems if they throw, and as skipped if they do not end in time', async () => {
 		const stop = new AbortController();
 		const checks: Checks = {
 			'queue.paused': () => Promise.reject(new Error('the disk is gone')),
@@ -130,7 +130,7 @@ it.each([
 	[11 * gib, 100 * gib, 'ok'],
 	// A tenth of it would be 400 GiB.
 	[30 * gib, 4_000 * gib, 'ok'],
-] as const)('%i free bytes of %i are %s', (free, total, level) => {
+] as const)('%i free bytes on a disk of %i are judged as %s', (free, total, level) => {
 	expect(judgeSpace({ free, total }).level).toBe(level);
 });
 
@@ -139,7 +139,7 @@ it.each([
 	[99, 50, 'ok', /^50 of 99 messages in seven days hard-bounced$/],
 	[100, 6, 'warning', /\(6\.00 %\): the list is stale$/],
 	[1_000, 50, 'ok', /\(5\.00 %\)$/],
-] as const)('of %i messages %i hard-bounced: %s', (attempted, hardBounced, level, says) => {
+] as const)('of %i messages, %i hard bounces are judged as %s', (attempted, hardBounced, level, says) => {
 	const verdict = judgeBounced({ attempted, hardBounced }, (words) => `mailctl ${words}`);
 	expect(verdict).toMatchObject({ level, message: expect.stringMatching(says) });
 });
@@ -170,7 +170,7 @@ it.each([
 	[59, 'in 59 seconds'],
 	[3_600, 'in 1 hour'],
 	[3_601, 'at 2026-11-21 20:00 UTC'],
-] as const)('an answer after %f s is %s', (seconds, text) => {
+] as const)('the time %f s from now is written "%s"', (seconds, text) => {
 	const now = Date.UTC(2026, 10, 21, 19) * 1_000;
 	expect(untilText(now + seconds * 1_000_000, { now, zone: 'UTC' })).toBe(text);
 });
@@ -180,7 +180,7 @@ it.each([
 	[61_000_000, '1 minute'],
 	[7_199_000_000, '1 hour'],
 	[259_200_000_000, '3 days'],
-] as const)('%i µs are %s', (span, text) => {
+] as const)('a span of %i µs is written "%s"', (span, text) => {
 	expect(spanText(span)).toBe(text);
 });
 
@@ -188,6 +188,6 @@ it.each([
 	[0, '0 KiB'],
 	[622_592, '608 KiB'],
 	[3 * gib, '3.0 GiB'],
-] as const)('%i bytes are %s', (bytes, text) => {
+] as const)('a size of %i bytes is written "%s"', (bytes, text) => {
 	expect(sizeText(bytes)).toBe(text);
 });

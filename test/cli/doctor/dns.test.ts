@@ -26,7 +26,7 @@ describe('the DKIM signature of a domain', () => {
 		return (await project.json(words)) as { dns_name: string; dns_value: string };
 	};
 
-	it('is missing without a key', async () => {
+	it('causes a warning if the domain has no key', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dkim')).toEqual([
 			{
@@ -72,7 +72,7 @@ describe('the DKIM signature of a domain', () => {
 });
 
 describe('the SPF record of a domain', () => {
-	it('is reported if missing', async () => {
+	it('causes a warning if it is missing', async () => {
 		server.zones['example.com'] = { TXT: ['some-other=thing'] };
 		expect(await found('dns.spf')).toEqual([
 			{
@@ -112,7 +112,7 @@ describe('the DMARC policy of a domain', () => {
 		]);
 	});
 
-	it('is required by large providers', async () => {
+	it('causes a warning if it is missing', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dmarc')).toMatchObject([
 			{ level: 'warning', fix: '_dmarc.example.com. IN TXT "v=DMARC1; p=none"' },
@@ -152,9 +152,9 @@ describe('the domain of the bounce address', () => {
 	beforeEach(() => project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']));
 
 	it.each([
-		['nothing takes mail there', {}, 'problem'],
-		['it says that it takes none', { MX: [[0, '.']] as const }, 'problem'],
-		['the host itself takes it', { A: ['192.0.2.7'] }, 'ok'],
+		['is a problem if it has no mail server', {}, 'problem'],
+		['is a problem if it declares that it accepts no mail', { MX: [[0, '.']] as const }, 'problem'],
+		['is fine if its own host accepts mail', { A: ['192.0.2.7'] }, 'ok'],
 	] as const)('%s', async (_, zone, level) => {
 		server.zones['example.net'] = zone;
 		server.zones['example.com'] = {};
@@ -165,7 +165,7 @@ describe('the domain of the bounce address', () => {
 describe.each([
 	['an unreachable name server', ['--name-server', '127.0.0.1:9'], /^DNS did not answer: /],
 	['--offline', ['--offline'], /^not checked with --offline$/],
-])('%s', (_, words, reason) => {
+])('doctor with %s', (_, words, reason) => {
 	const findings = async () => (await project.json(['doctor', '--only', 'dns', ...words])) as Finding[];
 	const skipped = { level: 'skipped', message: expect.stringMatching(reason), fix: null };
 
@@ -184,7 +184,7 @@ describe.each([
 		]);
 	});
 
-	it('skips the record of a key', async () => {
+	it('skips the check of the record of a key', async () => {
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);
 		expect((await findings()).filter(({ check }) => check === 'dns.dkim')).toEqual([
 			{ check: 'dns.dkim', ...skipped },

@@ -53,7 +53,7 @@ describe('doctor on a database', () => {
 	});
 });
 
-describe('doctor leaves unchanged', () => {
+describe('doctor does not change', () => {
 	const snapshot = async () =>
 		Promise.all(
 			(await readdir(project.folder)).sort().map(async (name) => {
@@ -62,7 +62,7 @@ describe('doctor leaves unchanged', () => {
 			}),
 		);
 
-	it('an unused database: its bytes and the files beside it', async () => {
+	it('a database that is not in use, or the files beside it', async () => {
 		const before = await snapshot();
 		await project.run(['doctor', '--offline', '--full']);
 		expect(await snapshot()).toEqual(before);
@@ -80,7 +80,7 @@ describe('doctor leaves unchanged', () => {
 		expect([await readFile(left), await readFile(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('a missing database, including the default one', async () => {
+	it('anything if the default database is missing', async () => {
 		const home = await makeHome();
 		const { code, stdout } = await cli(['doctor', '--only', 'database', '-o', 'json'], {
 			env: { HOME: home },
@@ -151,7 +151,7 @@ describe('the file of a database', () => {
 		[0xff, 3, 9],
 		[0, 5, 6],
 		[0, 9, 10],
-	])('is a problem if damaged: %d in pages %d to %d', async (byte, first, end) => {
+	])('is a problem if damaged: byte %d from page %d up to page %d', async (byte, first, end) => {
 		const bytes = await readFile(project.db);
 		bytes.fill(byte, 8192 * first, 8192 * end);
 		await writeFile(project.db, bytes);
@@ -166,7 +166,7 @@ describe('the file of a database', () => {
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
 	});
 
-	it('is a problem if it cannot be written, and an error names the cause', async ({ skip }) => {
+	it('is a problem if it cannot be written, which errors of other commands explain', async ({ skip }) => {
 		if (!makeReadOnly(project.db)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
@@ -175,7 +175,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('is read-only in a folder that cannot be written', async ({ skip }) => {
+	it('is reported as read-only in a folder that cannot be written', async ({ skip }) => {
 		if (!makeReadOnly(project.folder)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{
@@ -188,7 +188,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('names a folder that cannot be written, in doctor and in an error', async ({ skip }) => {
+	it('is a problem if its folder cannot be written, for doctor and for other commands', async ({ skip }) => {
 		if (!makeReadOnly(project.folder, project.db)) return skip('nothing can be mounted here');
 		const says = `${project.db}: this user may not write to its folder`;
 		expect(await found('database.file', [], 11)).toMatchObject([{ level: 'problem', message: says }]);
@@ -198,7 +198,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('of a newer schema is a problem that an update of mailctl fixes', async () => {
+	it('of a newer schema is a problem that an upgrade of mailctl fixes', async () => {
 		const db = new Database(project.db);
 		db.pragma('user_version = 99');
 		db.close();

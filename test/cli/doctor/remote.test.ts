@@ -48,7 +48,7 @@ describe('doctor on a mailctl server', () => {
 	});
 	afterAll(() => served.close());
 
-	it('finds nothing wrong with a working one', async () => {
+	it('finds no problem, and warns about a token that may not read lists', async () => {
 		const project = await makeProject({ smtp: 1 });
 		const server = await startServer(project.db);
 		open.push(server.stop);
@@ -80,7 +80,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	it('names the source of a wrong token, and a missing one', async () => {
+	it('names the source of a wrong token, and reports a missing one', async () => {
 		const { code, of } = await doctor(served.url, service, { token: 'wrong' });
 		expect({ code, token: of('service.token') }).toEqual({
 			code: 11,
@@ -178,7 +178,7 @@ describe('an answer at a base URL', () => {
 	it.each([
 		...['<html><title>Welcome</title></html>', '', '{"status": "ok"}', '{"results": []}'],
 		...['{"count": 0, "results": {}}', '[]'],
-	])('that is "%s" is from another service, and neither its kind nor the token is judged', async (text) => {
+	])('that is "%s" shows another service, so its kind and the token are not checked', async (text) => {
 		const { code, of } = await asked(text);
 		const [answers, kind, token] = ['answers', 'kind', 'token'].map((name) => of(`service.${name}`));
 		expect({ code, answers, kind, token }).toMatchObject({
@@ -197,7 +197,7 @@ describe('an answer at a base URL', () => {
 		[429, 'warning', 'it answers 429: too many requests'],
 		[503, 'problem', 'it answers 503: the service itself has failed'],
 		[404, 'problem', '/sub/lists/ answers 404 without lists: this is another service'],
-	])('with %i is a %s', async (status, level, message) => {
+	])('with status %i is a %s', async (status, level, message) => {
 		const { of } = await asked('{}', { status });
 		expect(of('service.answers')).toMatchObject({ level, message });
 		expect(of('service.token')?.level).toBe('skipped');
@@ -207,13 +207,13 @@ describe('an answer at a base URL', () => {
 		['{"version": {"toString": 1}, "extensions": 7}', 'of unknown version with no extensions'],
 		['{"version": "1.2", "extensions": [{}, "messages", 5]}', '1.2 with messages'],
 		[`{"version": "${'9'.repeat(4_000)}"}`, `${'9'.repeat(99)}… with no extensions`],
-	])('is quoted as far as it is text: %.40s', async (members, message) => {
+	])('that describes a server is quoted only where it is text: %.40s', async (members, message) => {
 		const root = JSON.stringify({ service: 'mailctl', ...JSON.parse(members) });
 		const { of } = await asked(page, { paths: { '/': root, '/readyz': '{}' } });
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
 	});
 
-	it('that is not ready has its reason quoted', async () => {
+	it('that the server is not ready is quoted, but not in full', async () => {
 		const server = createServer(({ url = '' }, response) => {
 			response.statusCode = url === '/readyz' ? 503 : 200;
 			const detail = JSON.stringify({ detail: 'n'.repeat(5_000) });
@@ -230,13 +230,13 @@ describe('an answer at a base URL', () => {
 it.each([
 	['https://mail.example.com/api/sub/lists/', 'https://mail.example.com/api/sub/lists/'],
 	[`http://elsewhere.example.com/${'x'.repeat(3_000)}`, `http://elsewhere.example.com/${'x'.repeat(70)}…`],
-])('that redirects to %.60s is a problem', async (location, shown) => {
+])('a redirect to %.60s is a problem', async (location, shown) => {
 	const redirect: RequestListener = (_, response) => response.writeHead(301, { location }).end();
 	const { of } = await doctor(await listening(createServer(redirect)), service);
 	expect(of('service.answers')).toMatchObject({ level: 'problem', message: `it redirects to ${shown}` });
 });
 
-describe('doctor with an unreadable configuration', () => {
+describe('doctor with an unusable configuration', () => {
 	const broken = async (name: string) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
@@ -267,7 +267,7 @@ describe('doctor with an unreadable configuration', () => {
 		});
 	});
 
-	it('does not check a database that only the default would name', async () => {
+	it('does not check the default database, because the configuration may name another', async () => {
 		const { home, file } = await broken('config.json');
 		expect((await files(home, [])).findings).toMatchObject([{ message: `${file} is not valid JSON` }]);
 		const { stdout } = await cli(['doctor', '--offline', '-o', 'json'], { env: { HOME: home } });
@@ -320,7 +320,7 @@ describe('doctor with an unreadable configuration', () => {
 });
 
 describe('the connection to a server', () => {
-	it('reports its failure once, and skips the checks that need it', async () => {
+	it('is reported once if it fails, and checks that need it are skipped', async () => {
 		const { code, levels } = await doctor('http://127.0.0.1:9', ['--skip', 'machine,config']);
 		expect({ code, levels }).toEqual({
 			code: 11,
@@ -337,7 +337,7 @@ describe('the connection to a server', () => {
 		});
 	});
 
-	it('ends with the deadline, with the findings so far', async () => {
+	it('is given up at the deadline, and earlier findings are printed', async () => {
 		const baseUrl = await listening(createServer(() => {}));
 		const { code, levels } = await doctor(baseUrl, ['--only', 'connection,service', '--deadline', '3s']);
 		expect({ code, levels }).toMatchObject({
@@ -385,7 +385,7 @@ describe('the certificate of a server', () => {
 		return (await doctor(await listening(server, 'https'), more)).of('connection.certificate');
 	};
 
-	it('is a warning if it expires soon, and names its authority', async () => {
+	it('from the authority in --ca-cert is a warning if it expires soon', async () => {
 		const { ca, cert, key } = await makeCertificates(['DNS:first.example.com', 'IP:127.0.0.1']);
 		expect(await certificate(createTlsServer({ cert, key }), ca)).toMatchObject({
 			level: 'warning',

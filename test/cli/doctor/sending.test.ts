@@ -38,7 +38,7 @@ describe('the settings', () => {
 	});
 	const set = (name: string, value: string) => project.json(['engine', 'settings', 'set', name, value]);
 
-	it('send nothing without a sender and a mail server, and name the first step', async () => {
+	it('are a problem without a sender or a mail server, which a command fixes', async () => {
 		const line = `mailctl --db ${project.db}`;
 		expect(await found(project.db, 'settings.senders')).toEqual([
 			{
@@ -67,7 +67,7 @@ describe('the settings', () => {
 		]);
 	});
 
-	it('cause a warning if the mail server elsewhere gets plain text', async () => {
+	it('cause a warning if mail goes to another machine without TLS', async () => {
 		await set('smtp_url', 'smtp://mail.example.com:25?tls=never');
 		expect(await found(project.db, 'settings.smtp')).toMatchObject([
 			{ level: 'warning', message: 'mail goes to mail.example.com:25 without TLS' },
@@ -89,7 +89,7 @@ describe('the settings', () => {
 });
 
 describe('the public URL', () => {
-	it('is fine if anybody answers, whatever the answer', async () => {
+	it('is fine if it answers, even with 404', async () => {
 		const server = createHttpServer((_, response) => response.writeHead(404).end());
 		const port = await listening(server);
 		const project = await makeProject();
@@ -99,7 +99,7 @@ describe('the public URL', () => {
 		]);
 	});
 
-	it('is a warning if nobody answers', async () => {
+	it('is a warning if it does not answer', async () => {
 		const project = await makeProject();
 		await project.json(['engine', 'settings', 'set', 'public_url', 'http://127.0.0.1:4']);
 		expect(await found(project.db, 'connection.public-url')).toMatchObject([
@@ -134,7 +134,7 @@ describe('the mail server', () => {
 		expect(server.bodies).toEqual([]);
 	});
 
-	it('is shown with its reply if it refuses the bounce address, by smtp-test too', async () => {
+	it('is quoted if it refuses the bounce address, by smtp-test too', async () => {
 		const answer = '553 5.7.1 Sender address rejected: not owned by user';
 		const on553 = (phase: string, line: string) =>
 			phase === 'MAIL' && line.includes('<bounces@example.com>') ? { answer } : undefined;
@@ -162,7 +162,7 @@ describe('the mail server', () => {
 		]);
 	});
 
-	it('is reported once if it is missing', async () => {
+	it('is reported once if it refuses connections', async () => {
 		const { db } = await makeProject({ smtp: 9 });
 		expect(await found(db, 'smtp.login')).toEqual([
 			{
@@ -174,7 +174,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 	});
 
-	it('is fixed by another password if it refuses one', async () => {
+	it('is a problem if it refuses the password, and each command names the fix', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -189,7 +189,7 @@ describe('the mail server', () => {
 			expect((await project.run(words)).stderr, words.join(' ')).toContain(`\nhint: ${hint}\n`);
 	});
 
-	it('may show an expired certificate if none is required, with a warning', async () => {
+	it('causes only a warning if its certificate has expired but TLS is optional', async () => {
 		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
 		const { db } = await on(await startSmtpSink({ cert, key, disabledCommands: [] }), plain);
 		expect(await found(db, 'smtp.certificate')).toEqual([
@@ -204,7 +204,7 @@ describe('the mail server', () => {
 	it.each([
 		['after STARTTLS', required, { disabledCommands: [] }],
 		['from the first byte', (port: number) => `smtps://127.0.0.1:${port}`, { secure: true }],
-	])('with TLS %s is trusted by the authority in smtp_ca', async (_, url, options) => {
+	])('with TLS %s is trusted through the authority in smtp_ca', async (_, url, options) => {
 		const { ca, cert, key } = await makeCertificates(['DNS:mail.example.com', 'IP:127.0.0.1']);
 		const project = await on(await startSmtpSink({ cert, key, ...options }), url);
 		expect(await found(project.db, 'smtp.login')).toEqual([
@@ -241,7 +241,7 @@ describe('the mail server', () => {
 	});
 });
 
-describe('the queue', () => {
+describe('the check of the queue', () => {
 	let db: string;
 	beforeEach(async () => {
 		({ path: db } = await createQueuedDatabase(3));
@@ -253,7 +253,7 @@ describe('the queue', () => {
 		await store.close();
 	};
 
-	it('names the reason of a pause by a person, and how to resume', async () => {
+	it('names the reason of a manual pause, and how to resume', async () => {
 		await cli(['engine', 'queue', 'pause', '--db', db, '--reason', 'the mail server moves']);
 		expect(await found(db, 'queue.paused')).toEqual([
 			{
@@ -264,7 +264,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('names a restore that paused it', async () => {
+	it('names the restore that paused the queue', async () => {
 		const backup = `${db}.backup`;
 		await cli(['engine', 'backup', backup, '--db', db]);
 		const restored = await cli(['engine', 'restore', backup, '--db', db, '--confirm', 'restore']);
@@ -295,7 +295,7 @@ describe('the queue', () => {
 		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
 		['mail: 530 5.7.0 Authentication required', login, 'engine init --smtp-password-file FILE'],
 		['connect: ECONNREFUSED', server, 'doctor --only smtp'],
-	])('names the reply and the steps if the mail server stops it (%s)', async (reason, what, first) => {
+	])('quotes the mail server and lists the steps if it pauses sending (%s)', async (reason, what, first) => {
 		const pause = { kind: 'fault', reason, now: systemClock.now() } as const;
 		await withStore((store) =>
 			store.queue.pause({ ...pause, retry_at: systemClock.now() + 3_600 * microsPerSecond }),
@@ -313,7 +313,7 @@ describe('the queue', () => {
 		expect(told?.message).toMatch(/ (59 minutes|1 hour)$/);
 	});
 
-	it('is a warning if due messages have no sender process, and a problem after an hour', async () => {
+	it('warns about due messages without a worker, and reports a problem after three hours', async () => {
 		expect(await found(db, 'queue.waiting')).toMatchObject([
 			{ level: 'warning', fix: `mailctl --db ${db} worker` },
 		]);
@@ -326,7 +326,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('is not sent by a server without its worker', async () => {
+	it('does not count serve --no-worker as a worker', async () => {
 		const server = await startServer(db, ['--no-worker']);
 		open.push(server.stop);
 		expect(await found(db, 'queue.waiting', later(3))).toMatchObject([
@@ -353,7 +353,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('names a dead process that holds messages', async () => {
+	it('names a process that stopped while it was sending', async () => {
 		await withStore((store) =>
 			store.queue.lease({ ...leasing(), owner: `elsewhere:4711:${randomUUID()}`, max: 2 }),
 		);
@@ -362,7 +362,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('names a message on which a worker died', async () => {
+	it('names a message that a worker was preparing when it stopped', async () => {
 		const at = systemClock.now() + 60 * microsPerSecond;
 		const store = await openStore(db, { clock: { now: () => at }, mode: 'existing' });
 		const [first] = await store.queue.lease({ ...leasing(), now: at, until: at + 1, max: 1 });
@@ -396,7 +396,7 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('names the refusal of the sender, and blames no recipient’s domain', async () => {
+	it('reports refusals of the sender as such, not as refusals by a domain', async () => {
 		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
 		expect(await found(db, 'queue.replies')).toEqual([
 			{
@@ -407,14 +407,14 @@ describe('the queue', () => {
 		]);
 	});
 
-	it('reports messages that may have arrived', async () => {
+	it('warns about messages with an uncertain outcome', async () => {
 		await withStore((store) => settle(store, 'uncertain'));
 		expect(await found(db, 'queue.uncertain')).toMatchObject([
 			{ level: 'warning', fix: `mailctl --db ${db} messages list --status uncertain` },
 		]);
 	});
 
-	it('detects a clock that was set back by the last recorded time', async () => {
+	it('compares the clock with the last recorded time, and detects that it was set back', async () => {
 		expect(await found(db, 'database.clock', later(-48))).toMatchObject([
 			{
 				level: 'problem',

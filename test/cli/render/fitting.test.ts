@@ -44,7 +44,7 @@ describe('a table that is too wide', () => {
 		expect(leftOut).toEqual([]);
 	});
 
-	it('then drops optional columns, the widest first, and reports them', async () => {
+	it('drops optional columns after shortening, the widest first, and reports them', async () => {
 		expect(await at(90)).toMatchObject({ leftOut: ['SUBJECT'] });
 		expect(await at(73)).toMatchObject({ leftOut: ['SUBJECT', 'TAG'] });
 		expect(second((await at(73)).text)).toBe('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  sent');
@@ -102,7 +102,7 @@ describe('a table that is too wide', () => {
 		expect((await at(Number.POSITIVE_INFINITY)).text).toBe(whole.text);
 	});
 
-	it.each([40, 80, 120])('fits %i columns with any cells', async (width) => {
+	it.each([40, 80, 120])('fits a terminal of %i columns, whatever its cells contain', async (width) => {
 		const hostile = [
 			'\x1b[31mred\x07',
 			'日本語'.repeat(40),

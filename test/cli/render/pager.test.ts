@@ -98,7 +98,7 @@ describe('the pager with a long output', () => {
 		expect(plain).toEqual({ printed: expect.stringContaining(text), paged: '' });
 	});
 
-	it('prints the result of --query without it', async () => {
+	it('does not get the result of --query', async () => {
 		const argv = ['engine', 'status', '-o', 'json', '--query', 'time_zone'];
 		expect(await atTerminal(argv)).toEqual({ printed: '"UTC"\n', paged: '' });
 	});

@@ -28,7 +28,7 @@ describe('a report on a terminal', () => {
 		expect(lines.slice(-2)).toEqual(['', 'no events']);
 	});
 
-	it('contains the campaign’s name without control characters, and the time zone of its days', () => {
+	it('escapes the campaign’s name, and names the time zone of its days', () => {
 		const lines = renderReport({ ...page, title: 'Campaign a\x1b[2J', zone: 'Europe/Oslo' }, options);
 		expect(lines.slice(0, 2)).toEqual(['Campaign a\\x1b[2J', '2026-11-15 (Europe/Oslo)']);
 		expect(renderReport(page, options)[0]).toBe('2026-11-15');
@@ -38,7 +38,7 @@ describe('a report on a terminal', () => {
 		[1, 0, true],
 		[0, 1, true],
 		[0, 0, false],
-	])('mentions %s opens and %s clicks by bots: %s', (machine_opened, machine_clicked, isSaid) => {
+	])('with %s opens and %s clicks by bots says that bots are included: %s', (machine_opened, machine_clicked, isSaid) => {
 		const of = { ...details, total: { ...counts, machine_opened, machine_clicked } };
 		const lines = renderReport({ ...page, zone: 'UTC', details: of }, options);
 		expect(lines.some((line) => line.startsWith('opens and clicks include'))).toBe(isSaid);

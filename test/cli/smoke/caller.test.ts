@@ -34,7 +34,7 @@ describe('a request of smoke', () => {
 		['429 without a time', answer(429)],
 		['503 with Retry-After', answer(503, { 'retry-after': '0' })],
 		['503 with a date', answer(503, { 'retry-after': 'Sat, 21 Nov 2026 12:00:00 GMT' })],
-	])('is repeated after %s, including POST, because it was not processed', async (_, busy) => {
+	])('is repeated after %s, even a POST, because it was not processed', async (_, busy) => {
 		const { call, asked } = callerOf([busy, answer(201)]);
 		expect({ status: (await call(post)).status, asked: asked() }).toEqual({ status: 201, asked: 2 });
 	});
@@ -49,12 +49,12 @@ describe('a request of smoke', () => {
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 503, asked: 1 });
 	});
 
-	it.each([500, 502, 503])('does not hide a %i by a repetition', async (status) => {
+	it.each([500, 502, 503])('is not repeated after a %i, which would hide it', async (status) => {
 		const { call, asked } = callerOf([answer(status), answer(200)]);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status, asked: 1 });
 	});
 
-	it('is repeated after a cut unless it may have had an effect', async () => {
+	it('is repeated after a lost connection unless it may have had an effect', async () => {
 		const reading = callerOf([cut, answer(200)]);
 		const creating = callerOf([cut, answer(201)]);
 		expect((await reading.call(get)).status).toBe(200);

@@ -16,7 +16,7 @@ describe('the names of a run', () => {
 		expect(`${names.field}_replaced`).toMatch(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/);
 	});
 
-	it('are recognized after a rename, for this run and for any run', () => {
+	it('are recognized after a check has changed them, for this run and for any run', () => {
 		const known = [
 			isOfRun('list', names.list, names.id),
 			isOfRun('list', `${names.list}-patched`, null),
@@ -37,7 +37,7 @@ describe('the names of a run', () => {
 		['webhook', 'https://mailctl-smoke.invalid/in'],
 		['webhook', 'https://example.com/?mailctl-smoke-20261121T081237-3fa9c2'],
 		['list', null],
-	] as const)('do not match others: %s %s', (kind, name) => {
+	] as const)('do not match similar names: %s %s', (kind, name) => {
 		expect(isOfRun(kind, name, null)).toBe(false);
 	});
 

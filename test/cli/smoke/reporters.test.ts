@@ -51,7 +51,7 @@ describe('the text', () => {
 		]);
 	});
 
-	it('has a line for each check, the differences, the remains and the sum', () => {
+	it('lists the checks, the deviations and the leftovers, and counts them', () => {
 		expect(rendered('text').split('\n')).toEqual([
 			'mailctl smoke https://mail.example.com, run 20261121T081237-3fa9c2',
 			'✓ lists.page    title of lists.page (2 of 2)',

@@ -44,12 +44,12 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('accepts other formats for the rows of its checks', async () => {
+	it('prints its checks as rows in other formats', async () => {
 		const { stdout } = await project.run(['smoke', '--only', 'auth', '-o', 'tsv', '--fields', 'id,outcome']);
 		expect(stdout).toBe('auth.token\tpass\nauth.wrong\tpass\nauth.none\tpass\n');
 	});
 
-	it('excludes groups, and accepts several', async () => {
+	it('accepts --only and --skip several times', async () => {
 		const only = (await project.json(['smoke', '--only', 'auth', '--only', 'report'])) as Groups;
 		const skip = (await project.json(['smoke', '--skip', 'connection', '--skip', 'subscribers'])) as Groups;
 		expect([groupsOf(only), groupsOf(skip)]).toEqual([
@@ -95,7 +95,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('deletes only the remains of earlier runs with --cleanup-only', async () => {
+	it('deletes only the leftovers of earlier runs with --cleanup-only', async () => {
 		const run = '20261121T081237-3fa9c2';
 		for (const name of [`mailctl-smoke-${run}-patched`, 'mailctl-smoke-tests', 'News'])
 			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -192,7 +192,7 @@ describe('smoke with a restricted profile', () => {
 			cli(['-p', 'prod', 'smoke', ...words], { env: { HOME: project.folder } });
 	};
 
-	it('reads a protected one without asking, and changes it only after confirmation', async () => {
+	it('asks before changes, but not before reads, if the profile is protected', async () => {
 		const run = await home({ protected: true });
 		const codes = [];
 		for (const words of [

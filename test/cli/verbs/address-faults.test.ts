@@ -46,7 +46,7 @@ describe('the fault of an address', () => {
 	});
 });
 
-it('is in the error of a row only if its address is rejected', () => {
+it('the error of a row names the fault of its address only if the address is rejected', () => {
 	const refused = { code: 'invalid', error: 'email: Enter a valid email address.' };
 	expect(rowError(refused, 'nobody')).toBe('email: Enter a valid email address: it has no @');
 	expect(rowError({ code: 'invalid', error: 'meta: Not valid.' }, 'nobody')).toBe('meta: Not valid.');

@@ -87,7 +87,7 @@ describe('a field of subscribers', () => {
 		});
 	});
 
-	it('is accepted unchanged if a service has no fields', async () => {
+	it('is accepted unchecked if the service does not list its fields', async () => {
 		const person = { id: 1, list_id: 1, email: 'ann@example.com', name: '', is_active: true };
 		const list = { id: 1, name: 'Readers', email_reason: 'r' };
 		const pageOf = (one: object) => ({ count: 1, next: null, previous: null, results: [one] });
