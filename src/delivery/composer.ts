@@ -37,7 +37,7 @@ export interface LentMail {
 /** Threads that compose mails ahead of their requests. */
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/** Takes a mail once, and forgets the mails expected before it. Null if no thread has composed it or could. */
+	/** Takes a mail once, and forgets mails expected before it. Null if no thread has composed it, or none could. */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }
@@ -127,7 +127,7 @@ export class Composer {
 		}
 	}
 
-	/** Threads compose mails without files that are signed or have HTML. Others cost less time than passing them on. */
+	/** Threads compose mails without files that are signed or have HTML. Others take less time than a call of a thread. */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);
 		const { attachments = [] } = submission?.content ?? {};

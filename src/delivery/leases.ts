@@ -91,7 +91,7 @@ export class Leases {
 		return steadyOf(this.#options.clock) + this.#options.leaseMs * microsPerMs;
 	}
 
-	/** Extends leases that have not ended: a server may take longer than a lease, 10 min after the final dot alone. */
+	/** Extends leases that have not ended, because a server may take longer: up to 10 min after the final dot. */
 	renew(): void {
 		const { queue, owner, clock, leaseMs, onEvent } = this.#options;
 		const leases = [...this.#held.values()].filter(({ end }) => end > steadyOf(clock));
@@ -122,7 +122,7 @@ const mostBytes = 16 * 1024 * 1024;
  * the server is fast: it takes 1.3 times as many messages per second with a hundred in flight as with fifteen.
  */
 const perConnection = { least: 3, most: 20 };
-/** At the rate of recent answers, messages in flight take about this long, so that a stop or pause is quick. */
+/** About the time that the messages in flight take, at the rate of recent answers. A stop or a pause waits for them. */
 const aheadMs = 20;
 
 /** Limits messages in flight: per connection, by duplicates that a crash would cause, and by bytes. */

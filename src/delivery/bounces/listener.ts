@@ -205,7 +205,7 @@ class Intake implements BounceListener {
 
 const failed = () => new Refusal(451, '4.3.0 Cannot record it now, try later');
 
-/** Returns an IPv4 address, even if written as IPv6, or the first half of an IPv6 address, which has one owner. */
+/** Returns an IPv4 address, even if written as IPv6, or the first half of an IPv6 address: a /64 has one owner. */
 function networkOf(ip: string): string {
 	if (!ipaddr.isValid(ip)) return ip;
 	const address = ipaddr.process(ip);
@@ -216,7 +216,7 @@ const minuteMs = 60_000;
 
 /** Limits of a network: connections at the same time, and refused recipients per minute. */
 const usual = { maxConnections: 20, maxRefused: 100 };
-/** Limits the log lines of a minute that clients can cause. */
+/** The most log lines per minute that clients can cause. */
 const maxTold = 1_000;
 
 export class IntakeLimits {

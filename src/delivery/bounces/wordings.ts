@@ -28,7 +28,7 @@ export const delays: readonly RegExp[] = [
 /** OpenSMTPD (6.8) words its final failure like a delay. Its code 4.4.7 does not help: others use it for delays. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
-/** A report addresses its reader from here on, so the text below does not concern a recipient. */
+/** From these sentences on, a report addresses its reader, so the text below does not concern a recipient. */
 export const closings: readonly RegExp[] = [
 	/^\s*(?:no action is required on your part|please note that this is only a temporary failure report)\b/i,
 ];

@@ -186,7 +186,7 @@ class Sender {
 		this.#settlements.push({ settlement, delivery });
 	}
 
-	/** Repeats a failed write. At the end of a run gives up: deliveries without a stored outcome are sent again. */
+	/** Repeats a failed write. Gives up at the end of a run: deliveries without a stored outcome are sent again. */
 	async #write(settlements: DeliverySettlement[]): Promise<DeliverySettled[]> {
 		for (let tries = 1; ; tries += 1) {
 			try {

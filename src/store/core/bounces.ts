@@ -123,7 +123,7 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/** Suppresses addresses after complaints and hard bounces of copies. A message's state describes only its `to`. */
+/** Suppresses addresses that complained, and copies that bounced hard. Events of the message suppress only its `to`. */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

@@ -398,7 +398,7 @@ const intoHolds: Insertion = {
 		SET fence = excluded.fence, attempts = excluded.attempts, limits = excluded.limits`,
 };
 
-/** Slices of a window. A use counts one slice longer, as clocks differ: without it, three workers sent 61 of 60. */
+/** Slices of a window. A use counts one slice longer, as clocks differ: without it, three workers exceeded a limit. */
 const slices = 128;
 
 const intoUses: Insertion = {

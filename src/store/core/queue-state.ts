@@ -138,7 +138,7 @@ async function waiting(
 
 async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	const { position, using } = sql.dialect;
-	// A quoted local part may contain @, so split at the last one: rtrim removes the domain, replace the local part.
+	// A quoted local part may contain @, so split at the last one: rtrim leaves all up to it, and replace removes that.
 	const domain = `CASE
 		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
 		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)

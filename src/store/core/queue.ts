@@ -290,7 +290,7 @@ async function toLeased(
 	};
 }
 
-/** Returns when attempts began: at the release; with a window, at the first; after a final outcome, at the next. */
+/** Returns when attempts began: the release; with a window, the first attempt; after a final outcome, the next one. */
 async function beganAt(
 	sql: Sql,
 	{ id, created_at, attempts }: DueRow,

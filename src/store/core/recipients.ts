@@ -188,7 +188,7 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-/** Allows mail of a list to an address again. A suppression of all lists becomes one for each of its other lists. */
+/** Allows mail of a list to an address again. A suppression of all lists becomes one of each other list. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
@@ -249,7 +249,7 @@ export async function widenToAllLists(
 	recipients.write();
 }
 
-/** Counts a reported soft bounce. A run starts after the last message that did not bounce or reached the limit. */
+/** Counts a reported soft bounce. A run starts after the last message that did not bounce, or reached the limit. */
 export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },

@@ -95,7 +95,7 @@ export interface Sql {
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
 	/** Returns the `id` of each row, or null if a conflict skipped the row. */
 	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
-	/** Applies the change for each set of values, without waiting (`write`). No two sets may change the same row. */
+	/** Applies the change for each set of values; does not wait (see `write`). No two sets may change the same row. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): Promise<number>;

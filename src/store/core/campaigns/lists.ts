@@ -480,7 +480,7 @@ export async function keptRejects(sql: Sql, campaign_seq: number, list_id: numbe
 	return row === undefined ? [] : (parseStored(row.ack) as Reject[]);
 }
 
-/** Stores the rejects of a list as the answer to a batch at its negative id, because batches have no negative rows. */
+/** Stores the rejects of a list as the answer to a batch at row `-list_id`, because no batch starts there. */
 export function keepRejects(
 	sql: Sql,
 	campaign_seq: number,

@@ -310,7 +310,7 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 	return { id, key: id, state: 'released' as const, is_finished, messages, counts };
 }
 
-/** A position in the messages of all calls is `seq` of the call times this, plus the number of its messages before. */
+/** A position in the messages of all calls is the call's `seq` × `width` + the number of its messages before. */
 const width = maxRecipients + 1;
 
 async function slice(

@@ -135,7 +135,7 @@ export function planOf(
 	};
 }
 
-/** The state that users see: a canceled or released campaign changes it without an update of each message. */
+/** The state that users see. A canceled or released campaign changes that of its messages without rewriting them. */
 export const seenState = `CASE
 	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
 	WHEN g.state = 'canceled' THEN 'canceled'

@@ -499,7 +499,7 @@ function leadOf(
 
 const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
 
-/** Ids may deviate from the order of creation by this time, because clocks differ and transactions overlap. */
+/** Ids may deviate from the order of creation by up to this time, because clocks differ and transactions overlap. */
 const disorder: Micros = microsPerDay;
 
 /** Returns a lower bound for the ids of messages created since then. Messages of a campaign count from its release. */
