@@ -5,7 +5,7 @@ import { heldReason } from '../api/pauses.js';
 import type { Queue, Reads } from '../store/operations.js';
 import type { QueuePause } from '../store/queue.js';
 
-/** `held`: until somebody resumes the queue. `elsewhere`: another worker met a fault; the next try is in `ms`. */
+/** `held`: paused until somebody resumes the queue. `elsewhere`: another worker met a fault, and retries in `ms`. */
 export type Stop = { kind: 'held'; reason: string } | { kind: 'elsewhere'; reason: string; ms: number };
 
 interface BreakerOptions {

@@ -104,7 +104,7 @@ export class Composer {
 		if (ahead === undefined) return;
 		for (const { message } of messages) this.#expected.add(message);
 		this.#composeAhead(ahead, messages)
-			// When the mail is requested, `compose` runs again and reports the failure.
+			// Ignore the failure: `compose` meets it again when the mail is requested, and reports it.
 			.catch(() => undefined)
 			.finally(() => {
 				for (const { message } of messages) this.#expected.delete(message);
@@ -151,7 +151,7 @@ export class Composer {
 		return isSurelyWithin(largeBytes, size, variables);
 	}
 
-	/** Composes one mail at a time, so that a crash identifies its message. */
+	/** Composes one mail at a time and notes its message in the store, so that a crash identifies the message. */
 	#withCare({ message, fence }: Leased, work: () => Promise<Composed>): Promise<Composed> {
 		const { queue } = this.#options;
 		const turn = this.#careful.then(async () => {

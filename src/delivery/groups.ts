@@ -3,7 +3,7 @@ interface GroupOptions<Item, Result> {
 	size: number;
 	/** How long an item waits for others. 0: until the end of this turn of the event loop. */
 	ms: number;
-	/** Starts a write while others are running. */
+	/** True to start a write while others are running. */
 	isParallel?: boolean;
 	/** Rejects if it wrote nothing. Then the items wait for the next write. */
 	write(items: readonly Item[]): Promise<readonly Result[]>;

@@ -47,14 +47,14 @@ export class Leases {
 		return size < this.#waiting.length || size === most || this.#waiting[0]?.call === undefined;
 	}
 
-	/** Returns the next messages to start together; empty if there are none or their leases have ended. */
+	/** Returns the next messages to start together, without those whose lease or window has ended. */
 	next(most: number): Leased[] {
 		const now = steadyOf(this.#options.clock);
 		return this.#waiting.splice(0, this.sizeOfNext(most)).filter((message) => this.#isOurs(message, now));
 	}
 
 	#isOurs({ message, leave_by }: Leased, now: Micros): boolean {
-		// The window of the campaign is closed. Let the lease expire, so that the message is sent in the next window.
+		// If the window of the campaign is closed, let the lease expire, so that the message is sent in the next window.
 		const isClosed = leave_by !== undefined && leave_by <= this.#options.clock.now();
 		// If the machine slept for long, other workers may have leased the waiting messages.
 		const isLost = !isClosed && (this.#held.get(message)?.end ?? 0) <= now;
@@ -115,7 +115,7 @@ export interface Slot {
 
 /** The most messages without a recorded outcome, plus one per connection. A crash may send these messages twice. */
 const mostUnsettled = 100;
-/** Limits bytes of composed messages without an answer. A larger message is sent alone. */
+/** Maximum bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;
 /**
  * Messages in flight. Three, because with PIPELINING one waits for its answer, one is written, one is ready. More if

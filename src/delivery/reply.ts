@@ -20,7 +20,7 @@ export class ReplyReader {
 		this.#maxBytes = maxBytes;
 	}
 
-	/** Joins continuation lines by LF, without CRs. A line without a code is a reply too. */
+	/** Joins continuation lines with LF, without CRs. A line without a code is a reply too. */
 	read(chunk: Buffer): readonly string[] {
 		const text = chunk.toString('latin1');
 		const replies: string[] = [];
@@ -123,7 +123,7 @@ const rule = (verdict: Verdict, why: string, when: When) => ({ verdict, why, whe
 
 const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'auth'];
 
-/** Replies in these phases may concern the recipient; in `answer` only if the mail has one recipient. */
+/** Phases whose replies may be about the recipient; in `answer`, only if the mail has a single recipient. */
 const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
 const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;

@@ -449,11 +449,11 @@ export class Run {
 		return Math.max(0, Math.min(drainMs, (this.#endsAt - steadyOf(clock)) / microsPerMs));
 	}
 
-	/** Milliseconds until the next look for work; null: the run is over. */
+	/** Returns the milliseconds until the next look for work, or null if the run is over. */
 	async #waitMs(): Promise<number | null> {
 		const { reads, clock, rate } = this.#settings;
 		const { scope, until } = this.#request;
-		// A message held by a limit is due, so wait until the limit allows it.
+		// A message that a limit holds back is already due, so wait until the limit allows it.
 		const pace = rate === undefined ? {} : { perSecond: rate };
 		const turn = await reads.nextTurn({ scope, now: clock.now(), ...pace });
 		if (turn !== null) {

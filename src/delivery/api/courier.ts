@@ -220,7 +220,7 @@ function namedIn({ to }: FieldErrors, group: readonly Leased[]): Map<Leased, Com
 	return told;
 }
 
-/** Assumption: another service may also refuse a recipient by 409, 413 or 422; 402 concerns the account. */
+/** Assumption: another service may also refuse a recipient with 409, 413 or 422. 402 concerns the account. */
 function isRefusal({ code, http }: ApiError): boolean {
 	if (http?.status === 402) return false;
 	return ['invalid', 'parse_error', 'conflict', 'unprocessable', 'too_large'].includes(code);

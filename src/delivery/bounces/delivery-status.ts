@@ -108,7 +108,7 @@ function entryFrom(group: readonly Field[]): StatusEntry {
 	};
 }
 
-/** RFC 3464 s.2.3.1: `rfc822; a@b`, RFC 6533 s.3: `utf-8; \x{E9}ric@b`. Null when it is not an address. */
+/** Reads `rfc822; a@b` (RFC 3464 s.2.3.1) or `utf-8; \x{E9}ric@b` (RFC 6533 s.3). Null if it is not an address. */
 function recipientOf(value: string | null): string | null {
 	if (value === null) return null;
 	const semicolon = value.indexOf(';');

@@ -136,7 +136,7 @@ export function findNotice(mail: Mail): Notice | null {
 	const part =
 		texts.find(({ type, body }) => type === 'text/plain' && body.trim() !== '') ??
 		texts.find(({ type }) => type === 'text/html') ??
-		// A multipart without its boundary is read as text.
+		// Read a multipart body without its boundary as text.
 		texts.find(({ type, path }) => type.startsWith('multipart/') && path === '1') ??
 		texts.find(({ type }) => type.startsWith('multipart/'));
 	if (part === undefined) return null;
@@ -155,7 +155,7 @@ export function joinLines(lines: readonly Line[]): string {
 		.slice(0, 20_000);
 }
 
-/** RFC 6522 s.2 and other types in use; `message/global` is RFC 6533. */
+/** Types of returned messages: those of RFC 6522 s.2 and RFC 6533 (`message/global`), and others in use. */
 const returnedTypes =
 	/^(?:message\/(?:rfc822(?:-headers?)?|partial|global(?:-headers)?)|text\/rfc822-headers?)$/;
 

@@ -3,7 +3,7 @@ import { type Extract, isReturned } from './extract.js';
 import { type Field, fieldsWithin, fieldValue, type Mail, type Part, placeOf, valuesOf } from './mime.js';
 import type { FeedbackReport } from './report.js';
 
-/** Complaints of RFC 5965 s.7.3, and `opt-out` of its drafts. `not-spam`, `virus` and others are not complaints. */
+/** Types of complaints: those of RFC 5965 s.7.3, and `opt-out` of its drafts. Others, such as `virus`, are not. */
 const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
 
 export function isComplaint(type: string): boolean {
@@ -62,7 +62,7 @@ function readOutlook(found: Extract): FeedbackReport | null {
 
 const outlookField = 'x-hmxmroriginalrecipient';
 
-/** Returns the recipients in the report, or those in the returned message. Some receivers remove both. */
+/** Returns the recipients that the report names, or else that of the returned message. Some receivers remove both. */
 function recipientsOf(fields: readonly Field[], mail: Mail): string[] {
 	const own = addressesIn(valuesOf(fields, 'original-rcpt-to', 'removal-recipient'));
 	if (own.length > 0) return own;

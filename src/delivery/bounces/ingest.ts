@@ -68,7 +68,7 @@ async function recordReport(
 	const isComplaint = 'feedback_type' in report;
 	const reported = isComplaint ? complaining(report) : failed(report);
 	if (!isComplaint && reported.length === 0) return 'notice';
-	// Bounces of mail with a signed return path come back to that path, so a bounce without one may be forged.
+	// With signed return paths, a bounce found only by Message-ID may be forged, so it is never hard.
 	const isUnsigned = matched.matched === 'message_id' && verp !== null;
 	const returned: ReturnedReport = {
 		...matched,
@@ -165,7 +165,7 @@ export function readReport(bytes: Buffer): Report {
 	return published ?? readExtract(new Extract(parseMail(bytes)));
 }
 
-/** Text bounces have the header fields of automatic replies, so check for bounces first. */
+/** Text bounces may have header fields of automatic replies, so only a plain sign precedes the check for a bounce. */
 function readExtract(found: Extract): Report {
 	const { mail, sender } = found;
 	const formal =

@@ -15,7 +15,7 @@ export interface BounceListenerOptions {
 	verp(): Promise<Verp | null>;
 	ingest(mail: ReturnedMail): Promise<Ingested>;
 	clock: Clock;
-	/** Gets one object for each mail, refusal or failure, without e-mail addresses. */
+	/** Called with one object for each mail, refusal or failure, without e-mail addresses. */
 	log: (line: object) => void;
 }
 
@@ -30,7 +30,7 @@ const maxConnections = 50;
 const silenceMs = 60_000;
 /** Limits a connection, because fifty clients that send a byte now and then would block all others. */
 const usualConnectionMs = 600_000;
-/** A bounce has one recipient, so a mail server never tries this many refused ones. */
+/** Maximum number of refused recipients per connection. A bounce has only one recipient. */
 const maxRefused = 10;
 
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
@@ -93,7 +93,7 @@ class Intake implements BounceListener {
 				this.#take(stream, session).then((refusal) => answer(refusal, '2.0.0 Recorded'), answer);
 			},
 		});
-		// A client that hangs up, or does not speak SMTP, causes no error here.
+		// Ignore errors of clients that hang up or do not speak SMTP.
 		this.#server.on('error', () => undefined);
 	}
 
@@ -261,7 +261,7 @@ export class IntakeLimits {
 		return true;
 	}
 
-	/** Counts whole minutes, so that clearing the counts removes all state of old networks. */
+	/** Clears all counts every minute, so that no state of old networks stays. */
 	#begin(): void {
 		if (this.#now() - this.#minuteBegan < minuteMs) return;
 		this.#minuteBegan = this.#now();

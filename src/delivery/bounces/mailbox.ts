@@ -5,7 +5,7 @@ import { beginOf, maxMailBytes } from './mime.js';
 
 export interface StoredMail {
 	bytes: Buffer;
-	/** Call it when the mail is recorded. In a Maildir, it moves the mail from `new` to `cur` and marks it as seen. */
+	/** Call this after the mail is recorded. Moves a mail of a Maildir from `new` to `cur`, and marks it as seen. */
 	done(): Promise<void>;
 }
 

@@ -46,10 +46,10 @@ export interface Mail {
 	parts: readonly Part[];
 }
 
-/** Has one character per byte, so that a mail is split before it is decoded. */
+/** A text with one character per byte, so that a mail can be split before it is decoded. */
 type ByteString = string;
 
-/** Only this much of a mail is read. A report is small; the message that it returns may be large. */
+/** The bytes of a mail that are read. A report is small; the message that it returns may be large. */
 export const maxMailBytes = 4 * 1024 * 1024;
 const maxDepth = 8;
 const maxParts = 100;
@@ -58,7 +58,7 @@ const maxEmptyLines = 20;
 const maxText = 256 * 1024;
 const maxTextLines = 5000;
 const maxLine = 1000;
-/** Larger bodies are not split, because each level of a nested mail counts the lines of all levels below. */
+/** Lines of a body to search for boundaries. Each level of a nested mail searches the lines of all levels below. */
 const maxBodyLines = 200_000;
 /** Limits text in other charsets per mail: UTF-7 takes 0.8 ms a kilobyte, and one mail stopped a server for 3 s. */
 const maxForeignText = 256 * 1024;

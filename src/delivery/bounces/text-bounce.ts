@@ -71,7 +71,7 @@ function sendersOf({ fields }: Mail): string[] {
 	return addressesIn(values.map((value) => decodeWords(value).slice(0, 998)).join(' '));
 }
 
-/** X-Failed-Recipients (Exim) tells recipients from other addresses in the text. */
+/** Prefers X-Failed-Recipients (Exim) to the text, which may contain other addresses. */
 function recipientsOf({ mail, returned }: Extract, notice: Notice): TextRecipient[] {
 	const failed = failedRecipients(mail);
 	const sentTo = returned?.to ?? [];

@@ -91,7 +91,7 @@ function verify(ring: readonly VerpKey[], text: string): Uuid | null {
 		: null;
 }
 
-/** RFC 4648 s.6 in lower case. A token is a multiple of 5 bytes, so it needs no padding. */
+/** RFC 4648 s.6 in lower case. The length of a token is a multiple of 5 bytes, so it needs no padding. */
 function encodeBase32(bytes: Buffer): string {
 	return regrouped(bytes, 8, 5)
 		.map((five) => alphabet[five])

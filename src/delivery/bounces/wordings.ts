@@ -20,7 +20,7 @@ export const failures: readonly RegExp[] = [
 	/配信(?:でき|に失敗|不能|エラー)|送信(?:でき|に失敗)|届け(?:られ|る)|お届けでき|エラーメール|不達|宛先不明|存在しません|не (?:может быть|был[ао]?|удалось|удается|смог\w{0,3}) (?:доставл|достав)|не ?доставлен|недоставк|ошибк\w{0,3} доставки|zustell(?:ung|bar)|nicht (?:zugestellt|ausgeliefert|übermittelt)|konnte nicht|impossible de (?:remettre|délivrer|distribuer|livrer)|non[ -](?:remis|délivr|distribu)|n'a (?:pas )?(?:pu|pas) |pas pu (?:être|etre)|échec|no (?:se (?:pudo|ha podido|puede)|pudo|ha (?:sido|podido)) |no entregado|fallo (?:de|en) (?:la )?entrega|não (?:foi|pôde|pode)|falha na entrega|impossibile (?:consegnare|recapitare|inviare)|non (?:è stato|e' stato|può|recapitat|consegnat)|mancat[ao] (?:consegna|recapito)|niet (?:worden|bezorgd|afgeleverd)|onbestelbaar|kunde inte|kunne ikke|ei voitu|nie (?:można|mógł|został\w?|dostarczon)|nedoručiteln|nelze doručit|kézbesít|teslim edileme|退信|无法(?:投递|送达|发送)|無法(?:投遞|傳送|遞送)|投递失败|发送失败|被退回|系统退信|전송 실패|배달/i,
 ];
 
-/** In a report, these say that the mail has not arrived yet, which is not a bounce. */
+/** Words of a report that the mail has not arrived yet, which is not a bounce. */
 export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|(?:message|mail) delayed|(?:has|have|was|could) not (?:yet been|yet be|been yet) delivered|not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be (?:retried|tried again)|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning|(?:delivery|attempts?)[^.]{0,60} will (?:continue|be continued)|will (?:continue|keep) (?:to try|trying|attempting)|we(?:'ll| will) keep trying|queued? for (?:later|retry)|noch nicht (?:zugestellt|ausgeliefert)|verzögert|(?:remise|livraison) (?:est )?retardée|retras(?:o|ado)|задерж|配信(?:が)?遅延|delivery delay/i,
 ];
@@ -33,7 +33,7 @@ export const closings: readonly RegExp[] = [
 	/^\s*(?:no action is required on your part|please note that this is only a temporary failure report)\b/i,
 ];
 
-/** Matches a ruled line that announces text about the message, instead of the message itself. */
+/** Excludes lines that announce text about the failure instead of the returned message. */
 const aboutFailure =
 	'(?!.*\\b(?:log|error|address|recipient|reason|report|detail|session|transcript|explanation|notification|status|fail)\\w{0,12}\\b)';
 
