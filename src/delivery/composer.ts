@@ -127,7 +127,7 @@ export class Composer {
 		}
 	}
 
-	/** Threads compose mails without files that are signed or have HTML. Others take less time than a call of a thread. */
+	/** Threads compose mails without files that are signed or have HTML. Others cost less than a call of a thread. */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);
 		const { attachments = [] } = submission?.content ?? {};

@@ -1,5 +1,5 @@
 /**
- * Stores delivery attempts, and compositions that crashed. A successful attempt gets no row if the message's row holds
+ * Stores delivery attempts, and compositions under way. A successful attempt gets no row if the message's row holds
  * all of its data; this saves a fifth of the disk usage.
  */
 import type { CommonReply } from '../../api/campaigns.js';

@@ -89,7 +89,7 @@ export interface Sql {
 	/** Returns the rows for each set of values, in the order of the sets. PostgreSQL runs one statement for all. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/** Does not wait for the result: an error makes the next query or COMMIT fail. Saves a round trip to PostgreSQL. */
+	/** On PostgreSQL does not wait, which saves a round trip: an error makes the next query or COMMIT fail. */
 	write(text: string, values?: readonly SqlValue[]): void;
 	/** Inserts a row and returns its `id` (SQLite: rowid, as RETURNING doubles the cost), or null after a conflict. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
