@@ -32,10 +32,10 @@ it.each<[string, boolean]>([
 	...['http://example.com', 'http://[::ffff:10.0.0.1]', 'http://127.0.0.1.example.com', 'localhost'].map(
 		(url): [string, boolean] => [url, false],
 	),
-])('says whether %s is this machine: %s', (url, is) => {
+])('%s is a URL of this machine: %s', (url, is) => {
 	expect(isLoopbackUrl(url)).toBe(is);
 });
 
-it('an address without brackets is this machine', () => {
+it('an IPv6 address is recognized as this machine without brackets', () => {
 	expect(['::1', '::ffff:7f00:1', '::2'].map(isLoopback)).toEqual([true, true, false]);
 });

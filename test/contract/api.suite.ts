@@ -201,7 +201,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 		});
 
 		describe('subscribers (11-15)', () => {
-			it('creates one with the document’s defaults', async () => {
+			it('creates a subscriber with the documented defaults', async () => {
 				const list = await newList();
 				const created = await api.subscribers(list.id).create({ email: ' Ann.Lee+x@Example.COM ' });
 				expect(created).toEqual({
@@ -232,7 +232,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect((await subscribers.patch(two.id, { meta: {} })).meta).toEqual({});
 			});
 
-			it('rejects meta keys that are not fields (13)', async () => {
+			it('rejects meta keys without a field (13)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				expect(await refusal(subscribers.create({ email: 'a@example.com', meta: { foo: 'x' } }))).toEqual({
 					meta: ['Unknown variable: foo.'],
@@ -274,7 +274,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('clears the reason of a subscriber whose state is set directly (14)', async () => {
+			it('clears disable_reason when is_active is set directly (14)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id } = await subscribers.create({ email: 'a@example.com' });
 				expect(await subscribers.patch(id, { is_active: false })).toMatchObject({
@@ -349,7 +349,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				await refuses(api.webhooks.get(hook.id), 'not_found');
 			});
 
-			it('rejects other schemes and types', async () => {
+			it('rejects URL schemes and event types that it does not know', async () => {
 				expect(
 					await refusal(api.webhooks.create({ url: 'ftp://example.com/', type: 'CLICKED' as never })),
 				).toEqual({ url: ['Enter a valid URL.'], type: ['"CLICKED" is not a valid choice.'] });
@@ -365,7 +365,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				...more,
 			});
 
-			it('answers one message for each distinct address, in order (21)', async () => {
+			it('returns one message for each distinct address, in order (21)', async () => {
 				const answer = await api.send(body({ to: ['b@example.com', 'A@example.com', 'a@EXAMPLE.com'] }));
 				expect(answer).toEqual({
 					messages: [
@@ -418,7 +418,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect((await fieldsOf(api.send(body(long)))).sort()).toEqual(['html_body', 'subject', 'tag']);
 			});
 
-			it('rejects an empty and a long list of recipients (21)', async () => {
+			it('rejects no recipients, and too many recipients (21)', async () => {
 				expect(await refusal(api.send(body({ to: [] })))).toEqual({ to: ['This list may not be empty.'] });
 				const to = Array.from({ length: 1001 }, (_, i) => `a${i}@example.com`);
 				expect(await fieldsOf(api.send(body({ to })))).toEqual(['to']);
@@ -449,14 +449,14 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('repeats the first answer for an idempotency key, and rejects another body with it (29)', async () => {
+			it('repeats its first answer to an idempotency key, and rejects the key with another body (29)', async () => {
 				const idempotencyKey = unique('key-');
 				const first = await api.send(body(), { idempotencyKey });
 				expect(await api.send(body(), { idempotencyKey })).toEqual(first);
 				await refuses(api.send(body({ subject: 'other' }), { idempotencyKey }), 'unprocessable');
 			});
 
-			it('names the campaign of a BULK call (28)', async () => {
+			it('tells the caller the campaign of a BULK call (28)', async () => {
 				const accepted: unknown[] = [];
 				await api.send(body({ type: 'BULK' }), { onAccepted: (one) => accepted.push(one) });
 				expect(accepted).toEqual([

@@ -69,7 +69,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 		}
 
 		describe('counts before staging', () => {
-			it('include a person on several lists once, in the first that accepts it', async () => {
+			it('include a person on several lists once, under the first list that accepts the person', async () => {
 				const readers = { list_id: lists.readers, staged: 2, suppressed: 0, rejected: 0, left_out: 1 };
 				const inactive = { code: 'inactive', detail: null, count: 1 };
 				expect(await foresee(both())).toEqual({ ...readers, reasons: [inactive] });
@@ -78,7 +78,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(await foresee(both(), lists.guests)).toEqual({ ...guests, reasons });
 			});
 
-			it('exclude every address of an excluded list, even if it is inactive there', async () => {
+			it('exclude every address of an excluded list, even an inactive one', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff] };
 				expect(await foresee(audience, lists.guests)).toMatchObject({
 					staged: 1,
@@ -98,14 +98,14 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['created>2026-03-10', 0],
 				['created<2026-03-10T12:00:01', 2],
 				['created<2026-03-10T12:00:00', 0],
-			])('include, of two active people matching %s, %i', async (condition, staged) => {
+			])('include this many of two active people with %s: %i', async (condition, staged) => {
 				const counts = await foresee({ where: [condition] });
 				expect(counts.staged).toBe(staged);
 				const reason = { code: 'condition', detail: condition, count: 2 - staged };
 				if (staged < 2) expect(counts.reasons).toContainEqual(reason);
 			});
 
-			it('must match all conditions, and name the first that fails', async () => {
+			it('include only people who match all conditions, and name the first condition that fails', async () => {
 				const where = ['email~example', 'meta.city=Oslo', 'name=Nobody'];
 				const { staged, reasons } = await foresee({ where });
 				expect({ staged, reasons }).toEqual({
@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('match opens by people, not by bots, and only of recipients of that campaign', async () => {
+			it('use opens by people, not by bots, and only by recipients of the given campaign', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -200,7 +200,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['tomorrow 9:00', '2026-03-11T08:00:00.000000', null],
 				['2026-03-11T09:00:00Z', '2026-03-11T09:00:00.000000', null],
 				['2026-03-29 02:30', '2026-03-29T01:00:00.000000', 'skipped'],
-			])('come from %s in the database’s zone: %s', async (at, moment, note) => {
+			])('are parsed from %s in the database’s zone: %s', async (at, moment, note) => {
 				const times = { starts_at: moment, opens_at: moment };
 				expect(await audiences.plan({ at })).toEqual({ ...times, ...zone, note });
 			});
@@ -217,7 +217,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				[{ window: '09:00-18:00' }, null],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
 				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
-			])('with %j open at %s', async (request, opens_at) => {
+			])('with %j start sending at %s', async (request, opens_at) => {
 				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
 			});
 
@@ -256,7 +256,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(second).toEqual({ results: rest.slice(1), next: null });
 			});
 
-			it('are an empty page for a campaign without any, and an error for an unknown one', async () => {
+			it('are an empty page if nobody was left out, and an error for an unknown campaign', async () => {
 				const { id } = await stage({ list_id: lists.guests }, [lists.guests]);
 				expect(await audiences.leftOut(id, {})).toEqual({ results: [], next: null });
 				const unknown = audiences.leftOut('00000000-0000-4000-8000-00000000dead', {});

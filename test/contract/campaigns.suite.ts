@@ -114,7 +114,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(second, mine, unless)).id).not.toBe(id);
 		});
 
-		it('are the same if their file was moved, and conflict if its content differs', async () => {
+		it('continue if their file was moved, and conflict if its content differs', async () => {
 			const job = unique('job');
 			const from = (path: string, sha256: string) => spec({ source: { path, sha256 } });
 			const { id } = await ext.campaigns.open(job, from('/a', 'ab'));
@@ -206,7 +206,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				return id;
 			};
 
-			it('have a UUID as their name, and appear in no list', async () => {
+			it('have their UUID as name, and are not listed with other campaigns', async () => {
 				const gone = `${unique('gone')}@example.com`;
 				await ext.suppressions.put([{ email: gone, reason: 'UNSUBSCRIBED' }]);
 				const id = await sendBulk(['a@example.com', gone, 'b@example.com']);
@@ -245,7 +245,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				expect(person.left_out).toMatchObject([{ campaign: id, key: id, code: 'suppressed' }]);
 			});
 
-			it('can be canceled, and reject operations for campaigns with rows', async () => {
+			it('can be canceled, but get no recipients and cannot be released again', async () => {
 				const id = await sendBulk(['a@example.com']);
 				const released = {
 					code: 'conflict',
@@ -286,7 +286,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				...more,
 			});
 
-			it('send each request with its content and context to any address', async () => {
+			it('create the messages of each request, even several to one address', async () => {
 				const { id, job } = await opened();
 				const requests: RequestRow[] = [
 					{ line: 1, request: request(['a@example.com', 'b@example.com', 'A@example.com']) },
@@ -307,7 +307,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('reject the same requests as a send call, and a second equal message to one address', async () => {
+			it('reject invalid requests with reasons, and the same mail to an address again', async () => {
 				const { id } = await opened();
 				const rows = [
 					{ to: [] },

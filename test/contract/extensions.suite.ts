@@ -32,7 +32,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 		afterAll(() => subject.close());
 
-		it('names the service and its capabilities (37)', async () => {
+		it('include the name of the service and its capabilities (37)', async () => {
 			const { service, idempotentSend, ext: offered } = await api.capabilities();
 			expect({ service, idempotentSend }).toEqual({ service: 'mailctl', idempotentSend: true });
 			expect(Object.keys(offered)).toEqual(
@@ -40,7 +40,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			);
 		});
 
-		it('does not track messages of a call or campaign on request (46)', async () => {
+		it('turn off tracking for a call or campaign on request (46)', async () => {
 			const html_body = '<a href="https://example.com/">x</a>';
 			const mail = { from: subject.sender, subject: 'Off', html_body };
 			for (const disable_tracking of [true, false]) {
@@ -66,7 +66,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			}
 		});
 
-		it('lists the links of a campaign, and rejects an unknown one', async () => {
+		it('list the links of a campaign, and reject an unknown campaign', async () => {
 			const campaign_unique_id = '77777777-0000-4000-8000-000000000001';
 			const { links } = ext.reports;
 			await refuses(links(campaign_unique_id), 'not_found');
@@ -84,7 +84,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const spec = (list_id: number) => ({ list_id, on_conflict: 'update' as const, reactivate: false });
 			const columns = ['email', 'name'];
 
-			it('creates with the source IMPORT, updates, keeps values for null cells, and finds duplicates', async () => {
+			it('create people with the source IMPORT, keep values for null cells, and find duplicates', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'old@example.com', name: 'Old' });
 				const { id, position } = await ext.imports.open(unique('key'), spec(list.id));
@@ -111,7 +111,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('repeats the answer to the same rows, rejects a gap, and reopens at its position', async () => {
+			it('repeat the answer to the same rows, reject a gap, and reopen at their position', async () => {
 				const list = await newList();
 				const key = unique('key');
 				const { id } = await ext.imports.open(key, spec(list.id));
@@ -124,7 +124,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await api.lists.get(list.id)).overall_subscribers_count).toBe(2);
 			});
 
-			it('never activates an inactive subscriber by itself (14)', async () => {
+			it('do not activate an inactive subscriber unless asked to (14)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com', is_active: false });
 				const { id } = await ext.imports.open(unique('key'), spec(list.id));
@@ -136,7 +136,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await people(list.id)).toMatchObject([{ is_active: false }]);
 			});
 
-			it('rejects an unknown list and unknown columns', async () => {
+			it('reject an unknown list and unknown columns', async () => {
 				await refuses(ext.imports.open(unique('key'), spec(999_999)), 'not_found');
 				const { id } = await ext.imports.open(unique('key'), spec((await newList()).id));
 				const bad = { first: 0, columns: ['email', 'shoe'], cells: ['a@example.com', '44'] };
@@ -148,7 +148,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const newHook = () => api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
 			const other = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 
-			it('are empty before any event, also for a replay', async () => {
+			it('are none before the first event, so that a replay repeats nothing', async () => {
 				const { id } = await newHook();
 				const empty = { count: 0, next: null, previous: null, results: [] };
 				expect(await ext.deliveries.page(id, {})).toEqual(empty);
@@ -160,7 +160,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.deliveries.stopped()).map(({ webhook_id }) => webhook_id)).not.toContain(id);
 			});
 
-			it('exist only for existing webhooks, states and times', async () => {
+			it('are rejected for unknown webhooks, ids and states, and for an invalid time', async () => {
 				const { id } = await newHook();
 				for (const call of [
 					() => ext.deliveries.page(999_999, {}),
@@ -237,7 +237,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				});
 			});
 
-			it('are rejected if a link matches two of them', async () => {
+			it('are rejected if a cid: link matches two of them', async () => {
 				await ext.attachments.put(sha256, bytes);
 				const two = {
 					...mail(),
@@ -367,7 +367,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const none = { full_name: '', reply_to_email: '', is_verified: true };
 			const taken = { fields: { from_email: [{ code: 'unique' }] } };
 
-			it('can be created, changed and deleted, with one address in any case', async () => {
+			it('can be created, changed and deleted, and cannot share an address, whatever its case', async () => {
 				const { senders } = api;
 				const from_email = `${unique('Desk')}@example.com`;
 				const made = await senders.create({ from_email });
@@ -390,7 +390,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(senders.delete(made.id), 'not_found');
 			});
 
-			it('may be used from their creation to their removal', async () => {
+			it('may be used from their creation, and only with their current address', async () => {
 				const from_email = `${unique('moved')}@example.com`;
 				const { id } = await api.senders.create({ from_email });
 				const mail = (from: string) => ({ from, to: ['a@example.com'], subject: 'S', text_body: 'T' });
@@ -404,7 +404,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('templates (23)', () => {
-			it('are found by their unique name, which is the subject', async () => {
+			it('have a unique name, which is the subject of their mails', async () => {
 				const made = await ext.templates.create({
 					name: unique('Welcome '),
 					html_body: '<p>Hello #name#</p>',
@@ -526,7 +526,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
-			it('send nothing after they are canceled; deleting a list cancels its waiting bulk mail (17)', async () => {
+			it('cannot be released after they are canceled; deleting their list cancels waiting mail (17)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com' });
 				const { id } = await ext.campaigns.open(unique('job'), spec());
@@ -711,7 +711,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				return messages[0]?.id ?? '';
 			};
 
-			it('cancel a waiting one for good, and return it', async () => {
+			it('cancel a waiting message for good, and return it', async () => {
 				const id = await accepted();
 				expect(await ext.messages.retry(id)).toMatchObject({ id, state: 'queued' });
 				expect(await ext.messages.cancel(id)).toMatchObject({ id, state: 'canceled', delivery_attempts: [] });
@@ -730,7 +730,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('messages and suppressions continue by key after a page, in the same order', async () => {
+		it('continue pages of messages and suppressions by key, in the same order', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {

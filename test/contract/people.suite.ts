@@ -6,7 +6,7 @@ import type { People } from '../../src/api/people.js';
 import type { Subject } from './api.suite.js';
 
 export function peopleSuite(name: string, open: () => Promise<Subject>): void {
-	describe(`people on ${name}`, () => {
+	describe(`a look-up of a person on ${name}`, () => {
 		let subject: Subject;
 		let api: Api;
 		let people: People;

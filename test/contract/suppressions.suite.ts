@@ -141,7 +141,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
 		});
 
-		it('are removed by an explicit is_active: true, not by a PUT without it (14)', async () => {
+		it('stay after a PUT without is_active; is_active: true removes only an unsubscription (14)', async () => {
 			const list = await api.lists.create({ name: unique('put'), email_reason: 'r' });
 			const subscribers = api.subscribers(list.id);
 			for (const reason of ['UNSUBSCRIBED', 'HARDBOUNCED'] as const) {

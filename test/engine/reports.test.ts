@@ -255,7 +255,7 @@ describe('the links of a campaign', () => {
 		});
 	});
 
-	it('are one link if the same target appears in several contents', async () => {
+	it('are combined if several contents have the same target', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const clicked: (Uuid | undefined)[] = [];
 		for (const name of ['a', 'b']) {
@@ -291,7 +291,7 @@ describe('the report', () => {
 		});
 	});
 
-	it('shows 0 for types that are not requested, with percentages of sent mails', async () => {
+	it('shows 0 for event types that are not requested, but bases percentages on all sent mails', async () => {
 		const [first] = await sent(2);
 		await happen(first, 'OPENED');
 		expect((await engine.report({ event_types: ['OPENED'] })).total).toMatchObject({

@@ -40,7 +40,7 @@ describe('a lock on a file', () => {
 		await lock.release();
 	});
 
-	it('waits for a holder that wrote no name', async () => {
+	it('is taken after a holder without a name releases it', async () => {
 		const leaving = new Sqlite(`${path}.lock`);
 		leaving.exec('BEGIN EXCLUSIVE');
 		setTimeout(() => leaving.close(), 400);

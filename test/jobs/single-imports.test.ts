@@ -69,7 +69,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it('leaves out reasons and counts them, and makes the subscriber inactive', async () => {
+	it('leaves out disable reasons and counts them, but makes their subscribers inactive', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],
@@ -113,7 +113,7 @@ describe('an existing person', () => {
 		expect(deployment.calls.filter((call) => !call.includes('email__exact'))).toEqual(['page 1']);
 	});
 
-	it('is found by reading the whole list once otherwise', async () => {
+	it('is found by reading the list once if there are at least as many rows as pages', async () => {
 		await start({ pageSize: 10 });
 		await hundred();
 		expect((await importRows(rowsOf(10), { size: 5 })).counts).toEqual(counts({ unchanged: 10 }));

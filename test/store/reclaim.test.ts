@@ -24,7 +24,7 @@ const processes = [
 ];
 
 describeDatabases('leases', ({ kind, create }) => {
-	it('the leases of a dead local process end, and no others', async () => {
+	it('of a dead local process end, and no others', async () => {
 		const db = await create();
 		const execute = async (text: string) => {
 			if (isPostgres(db)) return void (await ask(db, text));

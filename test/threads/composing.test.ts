@@ -174,7 +174,7 @@ describe('mails composed by threads', () => {
 		});
 	});
 
-	it('leave a mail that cannot be composed to the process, which reports it', async () => {
+	it('are reported as unsendable by the process if they cannot be composed', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		await whileComposing(ahead, 200, async () => {

@@ -61,7 +61,7 @@ export function describeBounces(open: OpenEmpty): void {
 		};
 		const suppressions = async () => (await store.reads.status()).suppressions;
 
-		it('changes message, figures, address and subscriber if it is hard', async () => {
+		it('changes message, figures, suppressions and subscriber if it is a hard bounce', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const outcome = await store.writes.recordReport(report(message, [failed('ann@example.org')]));
@@ -74,7 +74,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(0);
 		});
 
-		it('counts once, whether the same mail or another about the same message arrives', async () => {
+		it('counts once, even if its mail or another mail about the message arrives later', async () => {
 			const message = await sent('ann@example.org');
 			const first = report(message, [failed('ann@example.org')]);
 			await store.writes.recordReport(first);
@@ -109,7 +109,7 @@ export function describeBounces(open: OpenEmpty): void {
 			});
 		});
 
-		it('suppresses the address of a complaint, and the message stays sent', async () => {
+		it('suppresses the address and leaves the message sent if it is a complaint', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const complaint = report(message, [], { kind: 'complaint' });
@@ -167,13 +167,13 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('about another address is not assigned to one of several recipients', async () => {
+		it('about another address is ignored if the message has several recipients', async () => {
 			const message = await sent('ann@example.org', withCopies);
 			const outcome = await store.writes.recordReport(report(message, [failed('someone@example.net')]));
 			expect(outcome).toEqual({ kind: 'unmatched' });
 		});
 
-		it('waits for a leased message, and ignores one never sent', async () => {
+		it('has to wait while the message is leased, and is ignored if it was never sent', async () => {
 			await send(store, ['ann@example.org']);
 			const [waiting] = (await store.reads.pageMessages({ page: 1, page_size: 1, filter: {} })).results;
 			const early = report(waiting?.id ?? '', [failed('ann@example.org')]);

@@ -79,7 +79,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await statusOf(id)).toMatchObject({ key: 'named', messages: {}, joined: { queued: 1 } });
 		});
 
-		it('is not joined by a client if another client has made its calls', async () => {
+		it('cannot be opened by a client if another client made some of its calls', async () => {
 			const [own, both] = [newUuid(), newUuid()];
 			await sendBulk(['a@example.org'], { campaign: own, owner: 'news' });
 			for (const owner of ['shop', 'news'])
@@ -94,7 +94,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await open(own)).toMatchObject({ kind: 'opened' });
 		});
 
-		it('cancels waiting messages, leaves those being sent, and then counts as finished', async () => {
+		it('can be canceled except for leased messages, and is finished after their outcome', async () => {
 			const campaign = newUuid();
 			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
 			await sendBulk(['d@example.org', 'e@example.org'], { campaign });
@@ -120,7 +120,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await statusOf(other)).toMatchObject({ messages: { leased: 1 } });
 		});
 
-		it('can cancel messages leased by a dead worker', async () => {
+		it('can be canceled with messages that a dead worker has leased', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			const [leased] = await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon + 2 * hour });

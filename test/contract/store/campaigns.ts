@@ -127,7 +127,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
-		it('report added messages separately, before and after a release', async () => {
+		it('report messages of send calls that joined them separately, before and after a release', async () => {
 			const campaign = await staged('job');
 			const page = { page: 1, page_size: 9, key: 'job', now: noon };
 			const told = async () => ({
@@ -253,7 +253,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			]);
 		});
 
-		it('reject a campaign for a missing list', async () => {
+		it('need a campaign whose list exists', async () => {
 			const command = campaignOf('job', { list_id: 99 });
 			expect(await store.writes.openCampaign(command)).toMatchObject({
 				kind: 'refused',

@@ -76,7 +76,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished(noon + hour)).toEqual([]);
 		});
 
-		it('has no crash counted for a slow worker that is alive', async () => {
+		it('does not count a slow worker that is alive as a crash', async () => {
 			const slow = await leased(noon);
 			await store.queue.beginComposing(slow);
 			expect(await lease(store, { now: noon + hour })).toEqual([]);
@@ -100,7 +100,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('has its crashes forgotten after a retry by a person', async () => {
+		it('starts without crashes after a person retries it', async () => {
 			const again = await dieAt(noon);
 			await store.writes.changeMessage({ id, action: 'retry', now: noon + hour });
 			expect(await unfinished()).toEqual([]);
@@ -108,7 +108,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('queued');
 		});
 
-		it('has its crashes forgotten after an outcome is recorded', async () => {
+		it('starts without crashes after an outcome is recorded', async () => {
 			const { message, fence } = await leased(await dieAt(noon));
 			await store.queue.beginComposing({ message, fence });
 			await store.queue.endComposing({ message, fence });

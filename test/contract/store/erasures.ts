@@ -68,7 +68,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await figures(store)).toEqual(before);
 		});
 
-		it('records nothing when an old link is followed', async () => {
+		it('leaves old links without an effect', async () => {
 			await send(store, [ann], { type: 'BULK' });
 			const id = await deliver(store, { kind: 'sent', reply: accepted250 });
 			await erase();

@@ -156,7 +156,7 @@ export function describeImports(open: OpenEmpty): void {
 			]);
 		});
 
-		it('read typed values from a meta cell, row by row', async () => {
+		it('read typed values from a meta cell, and reject only rows with an invalid one', async () => {
 			for (const variable of ['city', 'age', 'vip']) await newField(store, variable);
 			const columns = 'email meta meta.city';
 			expect(

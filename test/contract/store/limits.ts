@@ -53,7 +53,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('count a message from its end, even if the next lease began to wait for the database before', async () => {
+		it('count a message from its outcome, even for a lease that was requested before', async () => {
 			await limit({ send_limit: '2/10s' });
 			await send(store, people('a.test', 4));
 			await settleSent(await lease(store), noon + 3 * second);
@@ -90,7 +90,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toEqual([]);
 		});
 
-		it('of * apply to each domain without its own limit', async () => {
+		it('with * apply to each domain that has no limit itself', async () => {
 			await limit({ recipient_domain_limits: 'big.test=3/1h, *=1/1h' });
 			await send(
 				store,
@@ -99,7 +99,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'big.test', 'big.test', 'big.test']);
 		});
 
-		it('of one domain all apply, if there are several', async () => {
+		it('of one domain apply together if there are several', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=3/1h, slow.test=1/10s' });
 			await send(store, people('slow.test', 5));
 			const counts: number[] = [];
@@ -112,7 +112,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(counts).toEqual([1, 1, 1, 0, 0]);
 		});
 
-		it('report when the next message may be sent, and null if they delay none', async () => {
+		it('report when the next message may be sent, or null if they delay no message', async () => {
 			expect(await turn(noon)).toBeNull();
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			expect(await turn(noon)).toBeNull();
@@ -181,7 +181,7 @@ export function describeLimits(open: OpenEmpty): void {
 			{ send_limit: '20/10s' },
 			{ recipient_domain_limits: '*=20/10s' },
 			{ send_limit: '40/10s', recipient_domain_limits: 'a.test=20/10s' },
-		])('use most of what %j allows', async (values) => {
+		])('allow at least 85 % of their rate: %j', async (values) => {
 			await limit(values);
 			await send(store, people('a.test', 500));
 			let count = 0;
@@ -270,7 +270,7 @@ export function describeLimits(open: OpenEmpty): void {
 			const ids = async (domain: string, count: number) =>
 				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
 
-			it('are absent without settings, and delay nothing before they are used up', async () => {
+			it('are none without settings, or before a limit is used up', async () => {
 				const [id = ''] = await ids('a.test', 1);
 				expect(await holding(noon)).toEqual([]);
 				expect(await waits(noon)).toEqual([]);
@@ -283,7 +283,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id, now: noon })).toEqual([]);
 			});
 
-			it('are counted with the first and last time at which a message may be sent', async () => {
+			it('are listed with a message count, and when the first and last message may be sent', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h, *=1/1h' });
 				await send(store, [...people('a.test', 5), ...people('b.test', 2), ...people('c.test', 1)]);
 				await settleSent(await lease(store), noon);

@@ -79,14 +79,14 @@ export function describeMessageActions(open: OpenEmpty): void {
 			}
 		}
 
-		it('leases a retried message at once, with its attempts and a new fence', async () => {
+		it('makes a retried message due at once, with its attempts and a new fence', async () => {
 			const deferred = await into.deferred(store);
 			expect(await lease(store)).toEqual([]);
 			await act(deferred, 'retry');
 			expect(await lease(store)).toMatchObject([{ message: deferred, attempts: 1, fence: 2 }]);
 		});
 
-		it('sends a message again that a report marked failed, and counts it as sent once', async () => {
+		it('retries a message that a bounce report marked as failed, and counts it as sent once', async () => {
 			const id = await into.sent(store);
 			await store.writes.recordReport({
 				...{ sha256: newUuid(), at: noon, message: id, matched: 'return_path', kind: 'bounce' },
@@ -106,7 +106,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			]);
 		});
 
-		it('sends an uncertain message again, and counts it as sent once', async () => {
+		it('retries an uncertain message, and counts it as sent once', async () => {
 			const id = await into.uncertain(store);
 			await act(id, 'retry', noon + hour);
 			await deliver(store, { kind: 'sent', reply: accepted250 }, noon + hour);
@@ -120,7 +120,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(daily.find(({ type }) => type === 'SENT')?.count).toBe(1);
 		});
 
-		it('finds a retried message of a finished campaign', async () => {
+		it('retries a message of a finished campaign', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org');
 			await releasedCampaign(store, list_id, 'news');

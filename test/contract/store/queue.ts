@@ -37,7 +37,7 @@ export function describeQueue(open: OpenEmpty): void {
 			{ outcome: { kind: 'uncertain', reply: busy451 }, state: 'uncertain' },
 		];
 		for (const { outcome, state } of finals) {
-			it(`moves from leased to ${state}, which is final`, async () => {
+			it(`moves a message from leased to ${state}, which is final`, async () => {
 				const id = await one();
 				await deliver(store, outcome);
 				expect(await stateOf(store, id)).toBe(state);
@@ -46,7 +46,7 @@ export function describeQueue(open: OpenEmpty): void {
 			});
 		}
 
-		it('moves from queued to leased, for one worker only', async () => {
+		it('moves a message from queued to leased, for one worker only', async () => {
 			const id = await one();
 			expect(await stateOf(store, id)).toBe('queued');
 			expect(await lease(store)).toMatchObject([{ message: id, fence: 1, attempts: 0, to: 'a@example.org' }]);
@@ -54,7 +54,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await lease(store, { owner: 'another' })).toEqual([]);
 		});
 
-		it('moves from leased to deferred, and back when it is due', async () => {
+		it('moves a message from leased to deferred, and back when it is due', async () => {
 			const id = await one();
 			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
 			expect((await store.reads.getMessage({ id }))?.message).toMatchObject({
@@ -70,7 +70,7 @@ export function describeQueue(open: OpenEmpty): void {
 			]);
 		});
 
-		it('returns an expired lease, and rejects its former owner', async () => {
+		it('leases a message again after its lease has expired, and rejects the former owner', async () => {
 			const id = await one();
 			const [late] = await lease(store);
 			const [next] = await lease(store, { now: noon + hour, owner: 'another' });
@@ -86,7 +86,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await settle(2)).toEqual(['lost_lease']);
 		});
 
-		it('keeps a renewed lease only for its owner and fence', async () => {
+		it('renews a lease only for its owner and fence', async () => {
 			const id = await one();
 			await lease(store);
 			const until = noon + 3 * hour;
@@ -224,7 +224,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('counts refusals of the sender, which pause nothing and end with a fault', async () => {
+		it('counts refusals of the sender without a pause, and starts again after a resume', async () => {
 			const refuse = (reason: string) =>
 				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
 			await refuse('mail: 553 No');
@@ -238,7 +238,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('makes only messages due that were deferred for their sender, when it is resumed', async () => {
+		it('makes messages due that a refusal of the sender deferred, and no others, when it is resumed', async () => {
 			const said = (code: number, enhanced: string | null) =>
 				({ phase: 'rcpt', code, enhanced, text: 'No' }) as const;
 			const replies = [said(550, '5.7.1'), said(554, null), said(552, '5.7.0'), said(552, null), busy451];
@@ -256,7 +256,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(due.map(({ to }) => to)).toEqual(['r0@slow.example', 'r1@slow.example', 'r2@slow.example']);
 		});
 
-		it('returns a message with another time', async () => {
+		it('holds a message that a worker gave back until its new time, without an attempt', async () => {
 			await send(store, ['a@example.org']);
 			await deliver(store, { kind: 'released', why: 'infrastructure', due_at: noon + hour });
 			expect(await lease(store)).toEqual([]);

@@ -14,7 +14,7 @@ export function describeSubscribers(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		it('are encoded in pages, slices and tuples as the JSON of their records', async () => {
+		it('are encoded by the database to the same JSON as their records, in pages, slices and tuples', async () => {
 			await addOdd(store, list_id);
 			for (const filter of [{}, { is_active: false }, { email__icontains: 'p1' }, { email__exact: 'p9' }]) {
 				const page = { list_id, filter, page: 2, page_size: 3 };

@@ -99,7 +99,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(bulk);
 		});
 
-		it('cancel accepted messages at the lease, all or bulk only', async () => {
+		it('cancel accepted messages at the lease: bulk messages, and for some reasons all', async () => {
 			const queued = async (reason: NewSuppression['reason'], type: 'TRANSACTIONAL' | 'BULK') => {
 				const to = `${newUuid()}@example.org`;
 				const { answer } = await send(store, [to], { type });

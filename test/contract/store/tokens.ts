@@ -36,7 +36,7 @@ export function describeTokens(open: OpenEmpty): void {
 			]);
 		});
 
-		it('have a new key first when the newest is old, and keep the others', async () => {
+		it('get a new first key when the newest key is old, and keep the old keys', async () => {
 			const ensure = (id: number, now: number) =>
 				store.writes.ensureKey({
 					purpose: 'tracking',

@@ -63,11 +63,15 @@ describe('limits', () => {
 	it.each([
 		['gmail=10/m', '"gmail=10/m": no address ends in @gmail'],
 		['gmail.com=10/m, *.example.com=1/s', '"*.example.com=1/s": no address ends in @*.example.com'],
-	])('that can never apply are rejected with the reason: %s', (text, why) => {
+	])('that no address can match are rejected with the reason: %s', (text, why) => {
 		expect(whyNeverMet(parsed('recipient', text))).toContain(why);
 	});
 
-	it.each(['localhost=1/s', '*=1/s', 'bücher.example=1/s'])('can be met: %s', (text) => {
+	it.each([
+		'localhost=1/s',
+		'*=1/s',
+		'bücher.example=1/s',
+	])('are accepted if an address can match: %s', (text) => {
 		expect(whyNeverMet(parsed('sender', text))).toBeNull();
 	});
 
@@ -76,7 +80,7 @@ describe('limits', () => {
 		['recipient', '*=10/1s', '*=10/s'],
 		['all', '100/90s', '100/90s'],
 		['all', '1000/24h', '1000/d'],
-	] as const)('are shown in one form: %s %s as %s', (scope, text, shown) => {
+	] as const)('are shown in a normal form: %s %s as %s', (scope, text, shown) => {
 		expect(parsed(scope, text).map(formatLimit)).toEqual([shown]);
 	});
 });

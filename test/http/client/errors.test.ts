@@ -45,7 +45,7 @@ describe('field errors', () => {
 		expect(fieldsOf(error)).toEqual(expected);
 	});
 
-	it('have the first one as message', () => {
+	it('have the first error as message', () => {
 		expect(refusal(400, { to: [[], ['Enter a valid email address.']] }).message).toBe(
 			'to.1: Enter a valid email address.',
 		);

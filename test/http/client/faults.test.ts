@@ -166,7 +166,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		expect(classify(error).exit).toBe(6);
 	});
 
-	it('for an upload comes after one more second for each 256 KiB', async () => {
+	it('comes for an upload after one more second for each 256 KiB', async () => {
 		service.introduce(json({ service: 'mailctl', version: '1.2.3', extensions: ['attachments'] }));
 		service.answer({ kind: 'silent' });
 		const { api } = client({ remote: { timeoutMs: 250, retries: 0 } });

@@ -89,7 +89,7 @@ describe('certificates', () => {
 		expect(error.code).toBe('network');
 	});
 
-	it('are missing with plain http on a TLS port', async () => {
+	it('are required: plain http to a TLS port fails', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url.replace('https:', 'http:') }).api.lists.page({}));
 		expect([6, 7]).toContain(classify(error).exit);

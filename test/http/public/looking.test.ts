@@ -78,7 +78,7 @@ describe('a link scanner', () => {
 		expect(messages_created).toBe(1);
 	});
 
-	it('changes nothing, while a POST does', async () => {
+	it('would unsubscribe the person if it sent a POST', async () => {
 		const before = snapshot();
 		expect((await fetch(unsubscribeUrl(mail), { method: 'POST' })).status).toBe(200);
 		expect(snapshot()).not.toBe(before);

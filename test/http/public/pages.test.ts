@@ -87,7 +87,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('of a text mail declares no language for the mail', () => {
+	it('leaves the language of a text mail undeclared', () => {
 		const { body } = textMessagePage(plain, { subject: 'Hei', text: 'Hei' });
 		expect(String(body)).toContain('<main lang="">');
 		expect(String(notFoundPage(plain).body)).toContain('<main>');

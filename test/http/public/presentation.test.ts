@@ -29,7 +29,7 @@ describe('the language of a page', () => {
 		expect(chooseLanguage(header)).toBe(language);
 	});
 
-	it('is chosen quickly from the first fifty of a header', () => {
+	it('is chosen quickly from the first fifty entries of a header', () => {
 		const many = (count: number) => Array.from({ length: count }, (_, index) => `x${'abcdefgh'[index % 8]}`);
 		expect(chooseLanguage([...many(49), 'fr'].join(','))).toBe('fr');
 		expect(chooseLanguage([...many(50), 'fr'].join(','))).toBe('en');

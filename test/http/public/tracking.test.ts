@@ -88,7 +88,7 @@ describe('the pixel', () => {
 		expect(events()).toHaveLength(1);
 	});
 
-	it('counts HEAD as an open by a bot, without a body', async () => {
+	it('counts HEAD as an open by a bot, and sends no body', async () => {
 		const { pixel } = await mail();
 		const answer = await ask(pixel, { method: 'HEAD' });
 		expect([answer.status, answer.headers.get('content-length')]).toEqual([200, '43']);
@@ -119,7 +119,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('is listed with the message and clicks, one entry for each kind of event', async () => {
+	it('adds to the events of the message, which has one entry for each kind of event', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);
@@ -138,7 +138,7 @@ describe('the pixel', () => {
 		expect(times).toEqual([...times].sort());
 	});
 
-	it('is dropped with a log line if tens of thousands of events wait for the store', async () => {
+	it('loses an open, and logs that, if 20,000 events wait for the store', async () => {
 		const lost: unknown[] = [];
 		let answer: () => void = () => undefined;
 		const silent = new Promise<void>((resolve) => {
@@ -337,7 +337,7 @@ describe('unsubscribing', () => {
 			expect(await (await fetch(url)).text()).toContain('This list: “Birds &amp; &lt;bees&gt;”');
 		});
 
-		it('ends that list only unless all is chosen, and names it', async () => {
+		it('ends only the mail of that list, and names it, unless all mail is chosen', async () => {
 			expect(await post({ scope: 'list' })).toContain(
 				'a…\u2060@example.org will get no more mail from the list “Birds &amp; &lt;bees&gt;”. Other lists are not affected.',
 			);
@@ -353,7 +353,7 @@ describe('unsubscribing', () => {
 			[{ 'List-Unsubscribe': 'One-Click', scope: 'all' }],
 			[{ scope: 'nonsense' }],
 			[{}],
-		])('ends only that list after %j', async (fields) => {
+		])('ends only the mail of that list after %j', async (fields) => {
 			await post(fields);
 			expect(await active()).toEqual([0, 1]);
 		});

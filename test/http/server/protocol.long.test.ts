@@ -88,7 +88,7 @@ describe('a request that is too large', () => {
 		}
 	});
 
-	it('is cut at the limit of a chunked body, and the answer still arrives', async () => {
+	it('gets 413 at the limit of a chunked body, and the client can read the answer', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\n`);
@@ -187,7 +187,7 @@ describe('the limits of one address', () => {
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
 	});
 
-	it('read its files one after another if two do not fit in memory', async () => {
+	it('let it upload files one after another if two do not fit in memory', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1500 } } });
 		const wires = [await open(), await open(), await open()];
 		const halves = wires.map((wire, index) => {
@@ -202,7 +202,7 @@ describe('the limits of one address', () => {
 		for (const { wire } of halves) expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('skip a file whose client has disconnected', async () => {
+	it('do not count a file whose client has disconnected', async () => {
 		await start();
 		const sha256 = createHash('sha256').update('whole').digest('hex');
 		const put = (length: number) =>
@@ -473,7 +473,7 @@ describe('HTTP features', () => {
 		expect(await other.read()).toMatchObject({ status: 417 });
 	});
 
-	it('keep the connection if a short body was not needed', async () => {
+	it('include a connection that stays open after an unread short body', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /nope/ HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nhello${get('/sub/lists/')}`);
@@ -481,7 +481,7 @@ describe('HTTP features', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('answer an unauthorized client before its body', async () => {
+	it('include an answer to an unauthorized client before its body', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${json}Content-Length: 10000000\r\n\r\n`);
@@ -516,7 +516,7 @@ describe('HTTP features', () => {
 		});
 	});
 
-	it('tell the handler that the client has disconnected', async () => {
+	it('include a signal to the handler that the client has disconnected', async () => {
 		let signal: AbortSignal | undefined;
 		await start();
 		deployment.engine.webhooks.test = (_id, call) => {

@@ -20,7 +20,7 @@ describePostgres('rows sent as one array per column', (server) => {
 		};
 	}
 
-	it('an array on PostgreSQL can hold texts of all kinds', async () => {
+	it('can hold texts of all kinds', async () => {
 		const read = await open();
 		const text = fc.option(fc.string({ unit: 'binary' }).map((one) => one.replaceAll('\0', '')));
 		await fc.assert(
@@ -34,7 +34,7 @@ describePostgres('rows sent as one array per column', (server) => {
 		]);
 	});
 
-	it('an array on PostgreSQL can hold integers of 53 bits, and of 64 bits as bigint or text', async () => {
+	it('can hold integers of 53 bits, and of 64 bits as bigint or text', async () => {
 		const read = await open();
 		await fc.assert(
 			fc.asyncProperty(fc.array(fc.option(fc.maxSafeInteger()), { minLength: 1 }), async (values) => {
@@ -51,7 +51,7 @@ describePostgres('rows sent as one array per column', (server) => {
 		await expect(read('BIGINT', [2 ** 53])).rejects.toThrow(RangeError);
 	});
 
-	it('an array on PostgreSQL can hold bytes', async () => {
+	it('can hold bytes', async () => {
 		const read = await open();
 		const values = [new Uint8Array([0, 255, 1]), null, new Uint8Array()];
 		expect(await read('BYTEA', values)).toEqual([Buffer.from([0, 255, 1]), null, Buffer.alloc(0)]);

@@ -25,7 +25,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		return [await open(clockAhead(0)), await open(clockAhead(10 * minute))] as const;
 	}
 
-	it('machines with different clocks find due messages at the same time', async () => {
+	it('do not lease a deferred message before it is due', async () => {
 		const [right, ahead] = await openTwo();
 		await verify(right.store);
 		await send(ahead.store, ['ann@example.org'], { now: ahead.now() });
@@ -44,7 +44,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		expect((await ahead.store.reads.queueState({ now: ahead.now() })).due).toBe(0);
 	});
 
-	it('machines with different clocks send each message once', async () => {
+	it('send each message once', async () => {
 		const url = await server.createProject();
 		const sink = await startCountingSink();
 		onTestFinished(() => sink.close());
@@ -77,7 +77,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		expect((await first.local.status()).messages).toEqual({ sent: 60 });
 	});
 
-	it('machines with different clocks do not move a clock that is not moving', async () => {
+	it('keep a fixed clock fixed', async () => {
 		const store = await openPostgresStore({
 			url: await server.createProject(),
 			clock: fixedClock,

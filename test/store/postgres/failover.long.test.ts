@@ -126,7 +126,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 		});
 	});
 
-	it('acknowledges nothing that its replica may lack after a canceled wait', async () => {
+	it('acknowledges no write that its replica may lack because the wait was canceled', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
@@ -150,7 +150,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('is not written to as a replica, and doctor checks that commits wait for one', async () => {
+	it('accepts no writes as a replica, and gets a warning of doctor if commits do not wait for one', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();

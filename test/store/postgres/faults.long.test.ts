@@ -25,7 +25,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 			(error: unknown) => error,
 		);
 
-	it('the error for an unreachable database says what to do, without the password', async () => {
+	it('is reported with advice and without the password if it is unreachable', async () => {
 		const url = await server.createDatabase();
 		const withPassword = with_(url, (place) => {
 			place.password = 'geheim';
@@ -59,7 +59,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		}
 	});
 
-	it('the error for an unusable database says that rights are missing, or that it is a replica or has other tables', async () => {
+	it('is reported with the reason: missing rights, a replica, or tables of another program', async () => {
 		const url = await server.createDatabase();
 		await ask(url, 'REVOKE CREATE ON SCHEMA public FROM public', 'CREATE ROLE poor LOGIN');
 		const poor = with_(url, (place) => (place.username = 'poor'));
@@ -82,13 +82,13 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		});
 	});
 
-	it('a missing database gets no tables', async () => {
+	it('gets no tables if its database must exist', async () => {
 		const url = await server.createDatabase();
 		expect(await failure(url, 'existing')).toMatchObject({ name: 'DatabaseMissing' });
 		await ask(url, 'CREATE TABLE lists (x int)');
 	});
 
-	it('lost connections lose nothing acknowledged and repeat nothing', async () => {
+	it('loses no acknowledged write and repeats none when connections are lost', async () => {
 		const url = await server.createDatabase();
 		const store = await openPostgresStore({
 			...{ url: `${url}?pool=4`, clock: systemClock, mode: 'create', lockTimeoutMs: 120_000 },
@@ -130,7 +130,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	});
 
-	it('a write is uncertain if the server stays away during its commit', async () => {
+	it('leaves a write uncertain if it stays away during the commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -145,7 +145,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(results.map(({ name }) => name)).toEqual(['Once']);
 	});
 
-	it('an operation runs again if its connection was lost before its commit', async () => {
+	it('gets an operation again if the connection was lost before the commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -156,7 +156,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(count).toBe(1);
 	});
 
-	it('a silent connection is detected, and each write happens once', async () => {
+	it('is detected behind a silent connection, and each write happens once', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -178,7 +178,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(page?.count).toBe(9);
 	});
 
-	it('a long statement may run for any time', async () => {
+	it('may run a statement for any time', async () => {
 		const url = await server.createDatabase();
 		// The store checks the statement every second, and even a busy server answers that check within one.
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });
@@ -192,7 +192,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('a transaction of a vanished process is terminated', async () => {
+	it('terminates the transaction of a vanished process', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);

@@ -32,7 +32,7 @@ describePostgres('processes that wake each other', (server) => {
 	}
 	const eventually = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 
-	it('a send call and a release wake other processes, and staging does not', async () => {
+	it('notify after a send call or a release, not after staging', async () => {
 		const url = await server.createProject();
 		const writer = await open(url, 'cli');
 		await verify(writer);
@@ -49,7 +49,7 @@ describePostgres('processes that wake each other', (server) => {
 		await eventually(() => expect(wakes()).toBe(3));
 	});
 
-	it('a listener reconnects and checks the queue once after its connection ended', async () => {
+	it('reconnect and check the queue once after a listening connection ends', async () => {
 		const url = await server.createProject();
 		const writer = await open(url, 'cli');
 		await verify(writer);

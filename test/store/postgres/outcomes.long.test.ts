@@ -22,7 +22,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		return store;
 	});
 
-	it('lost answers lose and repeat nothing, even if the answer of the check is lost too', async () => {
+	it('loses and repeats no write, even if the answer to its check is lost too', async () => {
 		const { url, proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -45,7 +45,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		expect(left?.['n']).toBeLessThan(3);
 	});
 
-	it('repeated patches and batches return their first answer', async () => {
+	it('returns the result of a patch that it repeats', async () => {
 		const { proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -63,7 +63,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		expect(proxy.cuts()).toBe(3);
 	});
 
-	it('stored answers cannot be read by other database users', async () => {
+	it('stores answers that other users of the database cannot read', async () => {
 		const { url, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		await newSubscriber(store, await newList(store), 'ann@example.org');

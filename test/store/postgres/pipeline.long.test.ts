@@ -48,9 +48,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		],
 	];
 
-	it.each(
-		ways,
-	)('a pipelined statement that fails %s rolls back its transaction, with its own error', async (_, operate) => {
+	it.each(ways)('roll back their transaction with their own error if they fail %s', async (_, operate) => {
 		const { database, names } = await open();
 		await expect(database.write(({ sql }) => operate(sql))).rejects.toMatchObject(refused);
 		expect(await names()).toEqual([{ name: 'taken' }]);
@@ -58,7 +56,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		expect(await names()).toHaveLength(2);
 	});
 
-	it('a large pipelined statement is sent before the next one', async () => {
+	it('are sent at once if they are large', async () => {
 		const { database } = await open();
 		const clock = (sql: Sql, given: string) =>
 			sql.number('SELECT 1000 * extract(epoch from clock_timestamp()) + length(CAST(? AS TEXT)) * 0', [
@@ -81,7 +79,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		expect(second).toBeGreaterThan(first);
 	});
 
-	it('large and small pipelined statements lose nothing', async () => {
+	it('can be large and small, and all take effect', async () => {
 		const { database, names } = await open();
 		const large = Array.from({ length: 5 }, (_, at) => `${at}`.repeat(100_000));
 		await database.write(async ({ sql }) => {
@@ -96,7 +94,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		);
 	});
 
-	it('a failing statement rolls back large ones before it, with its error', async () => {
+	it('roll back large statements before a failing one, with its error', async () => {
 		const { database, names } = await open();
 		const failing = database.write(async ({ sql }) => {
 			put(sql, 'a'.repeat(100_000));

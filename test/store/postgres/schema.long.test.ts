@@ -42,7 +42,7 @@ const ofPostgresAlone = ['leaders', 'outcomes'];
 const idRow = 'id_sequences';
 
 describePostgres('the schema on PostgreSQL', (server) => {
-	it('the schema has the tables, columns, types and keys of SQLite, and compares bytes', async () => {
+	it('has the tables, columns, types and keys of SQLite, and compares bytes', async () => {
 		const url = await server.createDatabase();
 		const store = await openPostgresStore({ ...{ url, clock: systemClock, mode: 'create' } });
 		await store.close();
@@ -55,7 +55,7 @@ describePostgres('the schema on PostgreSQL', (server) => {
 		expect(rows.filter(({ type, collation }) => type === 'TEXT' && collation !== 'C').map(shown)).toEqual([]);
 	});
 
-	it('the schema is migrated, and a newer one is rejected', async () => {
+	it('is migrated, and a newer schema is rejected', async () => {
 		const url = await server.createProject();
 		const open = () => openPostgresStore({ url, clock: systemClock, mode: 'create' });
 		await (await open()).close();

@@ -12,7 +12,7 @@ import { startPostgresProxy } from '../../support/postgres-proxy.js';
 const second = 1_000_000;
 
 describePostgres('upkeep on PostgreSQL', (server) => {
-	it('one process has a lease to delete expired data, and renews it', async () => {
+	it('is led by one process, which can renew its term', async () => {
 		const url = await server.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
 		const client = new pg.Client({ connectionString: url });
@@ -32,7 +32,7 @@ describePostgres('upkeep on PostgreSQL', (server) => {
 		expect(await tries('one', noon + 30 * second)).toBe(true);
 	});
 
-	it('another process deletes expired data if the first one loses its connection or closes', async () => {
+	it('is taken over by another process if the leader loses its connection or closes', async () => {
 		const url = await server.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
 		const addExpired = () => ask(url, "INSERT INTO processes VALUES ('gone', 'worker', 'host', 1, 0, 0)");

@@ -135,7 +135,7 @@ describe('a clock that changes while a process runs', () => {
 			await store.close();
 		});
 
-		it('delays no message by an outcome from before the change', async () => {
+		it('keeps the retry time of an outcome from before the change', async () => {
 			const store = await begin();
 			await verify(store);
 			await send(store, ['ann@example.org'], { now });

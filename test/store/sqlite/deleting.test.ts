@@ -56,7 +56,7 @@ describe('a list with many subscribers', () => {
 		expect(await deleteInSlices(steps, deletion, 2)).toBe(false);
 	});
 
-	it('keeps the rest after a kill, sends no mail to it, and is deleted by the next call', async () => {
+	it('keeps subscribers after a kill, but no waiting mail, and is deleted by the next call', async () => {
 		const { core, steps, failAfter, left, sound } = startLists();
 		failAfter(2);
 		await expect(deleteInSlices(steps, deletion, 2)).rejects.toThrow('the process was killed');
@@ -67,7 +67,7 @@ describe('a list with many subscribers', () => {
 		sound();
 	});
 
-	it('keeps the rest after its caller disconnects, and the next call continues', async () => {
+	it('keeps subscribers if the caller disconnects, and is deleted by the next call', async () => {
 		const { core, writer, steps, left, sound } = startLists();
 		const gone = new AbortController();
 		const deleting = deleteInSlices(stoppable(steps, { signal: gone.signal }), deletion, 2);

@@ -25,7 +25,7 @@ const big = (at: number) =>
 		id: newUuid(),
 	});
 
-describe.each(['with_commits', 'apart'] as const)('a full disk (checkpoints %s)', (upkeep) => {
+describe.each(['with_commits', 'apart'] as const)('a database on a full disk (checkpoints %s)', (upkeep) => {
 	it('accepts writes again with 1 MiB free, and has lost nothing', async (context) => {
 		const folder = smallDisk(48);
 		if (folder === null) return context.skip('no disk can be mounted here');
@@ -57,7 +57,7 @@ describe.each(['with_commits', 'apart'] as const)('a full disk (checkpoints %s)'
 		await store.close();
 	});
 
-	it('filled by another program keeps committed data, and accepts writes again', async (context) => {
+	it('keeps committed data if another program fills the disk, and accepts writes again', async (context) => {
 		const folder = smallDisk(96);
 		if (folder === null) return context.skip('no disk can be mounted here');
 		const path = join(folder, 'news.db');

@@ -12,7 +12,7 @@ function subscribers(db: ReturnType<typeof startLine>['db']): unknown[] {
 	return db.prepare('SELECT id, email_key FROM subscribers ORDER BY id').raw().all();
 }
 
-it('an import stores new people in groups with their ids', async () => {
+it('an import stores groups of new people with ascending ids', async () => {
 	const { line, command, db, groups } = startLine(alwaysAsMany);
 	for (const first of [0, rows, 2 * rows]) {
 		const outcome = await line.put(command(first, ...people(first)));
@@ -42,7 +42,7 @@ const meetings = [
 ];
 
 for (const { name, cells, unchanged = 0, undone } of meetings) {
-	it(`an import counts the rows of a group that meets ${name}`, async () => {
+	it(`an import counts all rows of a large batch correctly if it contains ${name}`, async () => {
 		const { line, command, db, groups } = startLine(alwaysAsMany);
 		if (unchanged > 0) addPerson(db, 'p7@example.org');
 		await line.put(command(0, ...people(100_000)));

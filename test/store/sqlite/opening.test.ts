@@ -69,7 +69,7 @@ describe('opening a SQLite database', () => {
 		expect(existsSync(path)).toBe(false);
 	});
 
-	it('distinguishes a missing file from a dangling link or a file as folder', async () => {
+	it('reports a dangling link, or a file in place of a folder', async () => {
 		const dead = join(folder, 'dead.db');
 		symlinkSync(join(folder, 'elsewhere.db'), dead);
 		const file = join(folder, 'file');
@@ -86,7 +86,7 @@ describe('opening a SQLite database', () => {
 		expect(readdirSync(folder).sort()).toEqual(['dead.db', 'file']);
 	});
 
-	it('tells one of several processes that it created the file', async () => {
+	it('reports a new file only to the process that created it', async () => {
 		const made: number[] = [];
 		for (const at of [0, 1])
 			await openStore(path, {

@@ -19,13 +19,13 @@ describe('a batch in slices', () => {
 		},
 	};
 
-	it('uses a commit for each slice and one answer', async () => {
+	it('takes a commit for each slice, and gets one answer', async () => {
 		const { line, command, groups } = startLine(twoRows);
 		expect(await line.put(command(0, ...people))).toMatchObject(whole);
 		expect(groups()).toBe(3);
 	});
 
-	it('gets the same answer if it is repeated, and the next one follows', async () => {
+	it('gets the same answer if it is repeated, and the next batch can follow', async () => {
 		const { line, command } = startLine(twoRows);
 		const answer = await line.put(command(0, ...people));
 		expect(await line.put(command(0, ...people))).toEqual(answer);
@@ -81,7 +81,7 @@ describe('batches sent before the previous answer', () => {
 		expect(groups() - before).toBe(2);
 	});
 
-	it('get the same answer if one is sent twice', async () => {
+	it('get the same answer if the same batch is sent twice', async () => {
 		const { line, command } = setup();
 		const acks = await Promise.all([
 			line.put(command(0, 'a@x.org', 'a@x.org')),
@@ -93,7 +93,7 @@ describe('batches sent before the previous answer', () => {
 		expect(acks[2]).toMatchObject({ ack: { position: 3, counts: { created: 1 } } });
 	});
 
-	it('are sorted by the index without changing ids, counts and answers', async () => {
+	it('have ids, counts and answers in the order of their rows', async () => {
 		const { core, line, command } = setup();
 		const acks = await Promise.all([
 			line.put(command(0, 'Z@x.org', 'b@x.org', 'no address', 'ß@x.org')),
@@ -147,7 +147,7 @@ describe('batches sent before the previous answer', () => {
 });
 
 describe('the size of a slice', () => {
-	it('is halved or doubled by the time its rows take, and stays above zero', () => {
+	it('follows the time that its rows take, at most doubles or halves, and has a minimum', () => {
 		const size = createSliceSize(() => 200);
 		const learned = (rows: number, heldMs: number) => {
 			size.took(rows, heldMs);
@@ -161,7 +161,7 @@ describe('the size of a slice', () => {
 		expect(learned(100, 4_000)).toBe(250);
 	});
 
-	it('of a campaign grows to ten thousand recipients', async () => {
+	it('grows to ten thousand for recipients of a campaign', async () => {
 		const limits: number[] = [];
 		const size = createSliceSize(() => 2_000);
 		const step = async (_: string, { limit = 0 }: { limit?: number }) => {

@@ -92,7 +92,7 @@ describe('suppressions over any history', () => {
 	});
 	afterAll(() => store.close());
 
-	it('equal a simple model of the rules, with the active, rejected and mailed people', async () => {
+	it('agree with a simple model of the rules, as do active subscribers, rejects and recipients', async () => {
 		const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
 			histories_begun += 1;
 			const history = new History(store, histories_begun);
