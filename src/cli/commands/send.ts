@@ -82,13 +82,13 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	const options = settled(given, cx);
 	await assertMeant(cx, options);
 	await assertHonoured(cx, options, isCampaign(options));
-	// `--preview` and `--test-to` start no campaign, so validate the times here.
+	// The start of a campaign validates `--at`, `--in` and `--window`. `--preview` and `--test-to` start none.
 	if (wantsPreview(options) || options.testTo !== undefined) await readTiming(cx, options);
 	if (isCampaign(options)) return (await import('./send/stage.js')).sendCampaign(cx, options);
 	return sendToAddresses(cx, options);
 }
 
-/** Refuses at a terminal what no answer would correct, before the first question. */
+/** Before the first question at a terminal, refuses options that no answer could make valid. */
 async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {
 	const options = settled(given, cx);
 	await assertMeant(cx, options);

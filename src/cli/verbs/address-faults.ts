@@ -29,7 +29,7 @@ export function withAddressFault(message: string, text: string, form?: AddressFo
 	return fault === null ? message : `${message.replace(/\.$/, '')}: ${fault}`;
 }
 
-/** Returns the error of a row, with the fault of its address if that was refused. */
+/** Returns the error of a row. If its address was refused, adds why. */
 export function rowError({ code, error }: { code: string | null; error: string }, address: string): string {
 	const isOfAddress = [...addressPaths, address].some((path) => error.startsWith(`${path}: `));
 	return code === 'invalid' && isOfAddress ? withAddressFault(error, address) : error;

@@ -22,7 +22,7 @@ export function assertAllowed(cx: CommandContext, addresses: readonly string[]):
 	});
 }
 
-/** `*` matches anything within a part of the address, in any case. */
+/** `*` matches any text without `@`. The case does not matter. */
 function toExpression(glob: string): RegExp {
 	const parts = glob.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'));
 	return new RegExp(`^${parts.join('[^@]*')}$`, 'i');

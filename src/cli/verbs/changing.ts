@@ -17,8 +17,8 @@ interface Change<T> extends Partial<Refusal> {
 }
 
 /**
- * Returns the answer of the change; null for a dry run. With a local database, a dry run makes the change and rolls it
- * back, so that it fails like the change. A service gets no request to change anything.
+ * Makes a change and returns its answer. A dry run returns null: in a local database, it makes the change and rolls it
+ * back, so that it fails for the same reasons; to a service, it sends no request that changes anything.
  */
 export async function change<T>(
 	cx: CommandContext,
@@ -34,7 +34,7 @@ export async function change<T>(
 	return explained(make(await cx.api()), { input, ...refusal });
 }
 
-/** Like `change`. Without a clear answer the error is not retryable, because a retry may create a second record. */
+/** Like `change`, but if the answer is unclear, the error is not retryable: a retry may create a second record. */
 export async function create<T>(cx: CommandContext, how: Change<T>): Promise<T | null> {
 	try {
 		return await change(cx, how);
@@ -66,7 +66,7 @@ interface SeveralQuestion {
 }
 
 export async function agreeToAll(cx: CommandContext, { what, count, few }: SeveralQuestion): Promise<void> {
-	// A script that gives the count has agreed, even if the count is small today.
+	// If a script gives `--confirm`, check its count even if few records are affected this time.
 	if (count > severeCount || cx.globals.confirm !== undefined)
 		await cx.confirm({ kind: 'severe', what, name: String(count) });
 	else if (few === 'ask') await cx.confirm({ kind: 'mild', what });
@@ -96,8 +96,8 @@ export async function deleteEach<T extends { id: number | string }>(
 }
 
 /**
- * Runs the work for one record after the other, with progress. With several records, reports and counts refused or
- * missing ones. Any other error ends the run, after a report of its progress.
+ * Changes one record after the other, with progress. If one of several records is refused or missing, warns and
+ * continues. Any other error ends the run, after a warning that says how many records are changed.
  */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,
@@ -137,7 +137,7 @@ interface Changes<T extends { id: number | string }, R> extends Omit<SeveralQues
 	columns: Columns<R>;
 }
 
-/** Changes records after consent, and prints them. A dry run is as in `change`. */
+/** Asks for confirmation, changes the records and prints them. A dry run works as in `change`. */
 export async function changeEach<T extends { id: number | string }, R>(
 	cx: CommandContext,
 	records: readonly T[],

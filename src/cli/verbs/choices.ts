@@ -19,7 +19,7 @@ const mostRead = 1_000;
 const mostMessages = 100;
 
 export interface Named extends Choice<string> {
-	/** The names to search. Among equal matches, those of the first name come first. */
+	/** The names to search. */
 	names: readonly string[];
 	id?: string;
 }
@@ -32,8 +32,8 @@ interface Records {
 }
 
 /**
- * `known` has the command's options. With `active`, disables lists without active subscribers. Throws `UsageError` if
- * there is nothing to choose.
+ * `known`: values that narrow the choice, such as `list` for its subscribers. With `active`, disables lists without
+ * active subscribers. Throws `UsageError` if there is nothing to choose.
  */
 export async function choicesOf(cx: CommandContext, of: RecordKind, known: Known): Promise<Source<string>> {
 	if (of === 'subscriber') return subscribersOf(cx, known);
@@ -182,14 +182,14 @@ function withSize({ name, active_subscribers_count: count }: List): string {
 	return `${name} (${counted(count, 'active subscriber')})`;
 }
 
-/** Lets the service search, because the list may be large. If a service ignores the filter, searches its first page. */
+/** Searches on the service, because the list may be large. If the service ignores the filter, searches one page. */
 async function subscribersOf(cx: CommandContext, known: Known): Promise<Source<string>> {
 	const { signal } = cx;
 	const api = await cx.api();
 	const by = known['by'] === 'id' || known['by'] === 'name' ? known['by'] : undefined;
 	const list = await resolveList(api, String(known['list']), { by, signal });
 	const subscribers = api.subscribers(list.id);
-	/** Maps shown texts to addresses, because Tab completes to the shown text, which the service does not know. */
+	/** Maps shown texts to addresses: Tab completes to the shown text, which the service cannot search for. */
 	const emails = new Map<string, string>();
 	return async (typed) => {
 		const part = emails.get(typed.trim()) ?? typed.trim();

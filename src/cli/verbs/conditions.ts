@@ -8,7 +8,7 @@ import { parseDate } from '../frame/values.js';
 import { didYouMean } from '../frame/words.js';
 import { metaName, readFields, variableOf } from './field-names.js';
 
-/** Filters rows here, for an API without such filters. All conditions must hold. Null if there are none. */
+/** Returns a filter for services that cannot filter by conditions. All conditions must hold. Null if there are none. */
 export async function matcherOf(
 	cx: CommandContext,
 	texts: readonly string[],

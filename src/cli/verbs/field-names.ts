@@ -13,10 +13,7 @@ export async function readFields(cx: CommandContext): Promise<Field[]> {
 	return collect(walk((await cx.api()).fields, {}, { signal: cx.signal }));
 }
 
-/**
- * Finds a field by variable or by name, preferring exact case, and returns its variable; null if there is none, or
- * several fields have that name.
- */
+/** Finds a field by variable or else by name, preferring exact case. Null if no field matches, or several do. */
 export function variableOf(fields: readonly Field[], text: string): string | null {
 	const same = (one: string) => one === text;
 	const alike = (one: string) => one.toLowerCase() === text.toLowerCase();

@@ -61,7 +61,7 @@ export async function sayGuess(
 export const longestName = 80;
 const mostNames = 10;
 
-/** Shortens names of columns for one line: a file may have a thousand of them, and one may be as long as a page. */
+/** Shortens names of columns for one line: a file may have a thousand columns, and names as long as a page. */
 export function shortNames(names: readonly string[]): readonly string[] {
 	return fewOf(names.map((name) => (name.length > longestName ? `${name.slice(0, longestName)}…` : name)));
 }
@@ -74,7 +74,7 @@ function fewOf(texts: readonly string[]): readonly string[] {
 export function columnsRefused(findings: readonly HeaderFinding[], hint: string): UsageError {
 	const headless = findings.find(({ code }) => code === 'no_header');
 	if (headless !== undefined) return new UsageError(headless.message);
-	// Options can ignore only unknown columns, so list those last. A duplicate unknown name has two findings.
+	// List unknown columns last, because `--ignore-unknown` can leave them out.
 	const ordered = findings.toSorted((a, b) => Number(a.code === 'unknown') - Number(b.code === 'unknown'));
 	const texts = ordered.map(({ message, suggestions }) => {
 		const near = [...new Set(suggestions)];
@@ -86,7 +86,7 @@ export function columnsRefused(findings: readonly HeaderFinding[], hint: string)
 	});
 }
 
-/** Locks `id` for this process until the command ends. Without a writable home folder, only this lock is lost. */
+/** Locks `id` for this process until the command ends. If the home folder is not writable, continues without a lock. */
 export async function holdAlone(cx: CommandContext, id: readonly unknown[], what: string): Promise<void> {
 	const { lockFile } = await import('../../jobs/job-files.js');
 	const name = createHash('sha256').update(JSON.stringify(id)).digest('hex').slice(0, 32);
@@ -99,7 +99,7 @@ export async function holdAlone(cx: CommandContext, id: readonly unknown[], what
 	}
 }
 
-/** Returns `--rejects`, or the file beside the source. A stream has no such file, and in a dry run needs none (null). */
+/** Returns `--rejects`, or a file beside the source. For a stream, requires `--rejects`; in a dry run, returns null. */
 export async function rejectsPathOf(
 	cx: CommandContext,
 	file: string,
@@ -131,7 +131,7 @@ type Job = Omit<ImportJob, 'signal' | 'onProgress' | 'onResumed' | 'onReject'>;
 
 interface Running {
 	write: (rows: Iterable<RejectedRow>) => Promise<void>;
-	/** The number of rows for the progress; null if unknown. */
+	/** The number of rows, for the progress; null if it is unknown. */
 	rows: number | null;
 	/** Says how to continue after a stop. */
 	goOn: string;
@@ -201,7 +201,7 @@ export function tallySentence({ read, ...counts }: ImportTotals): string {
 	return `read ${numberText(read)} = ${parts.join(' + ')}`;
 }
 
-/** Returns the result of an import that changes nothing, with its rejected rows. */
+/** Runs an import as a dry run. Returns its result and its rejected rows. */
 export async function planImport(
 	cx: CommandContext,
 	job: Job,
@@ -217,7 +217,7 @@ export async function planImport(
 			for (const row of withAddressFaults(refused, job.mapping)) plan.add(row);
 		},
 	}).finally(() => progress.stop());
-	// Do not return half a plan, which would look like a whole one.
+	// Do not return an interrupted plan, which would look like a complete one.
 	cx.signal.throwIfAborted();
 	return { ...result, plan };
 }
@@ -229,7 +229,7 @@ function* withAddressFaults(rows: Iterable<RejectedRow>, { columns }: Mapping): 
 
 const maxPlanned = 20;
 const maxKinds = 5;
-/** Errors may quote the refused values, so more distinct errors than this are counted together. */
+/** An error that quotes a value is another one for each value, so count further distinct errors together. */
 const maxErrors = 1_000;
 
 interface RejectKind {
@@ -269,7 +269,6 @@ class PlannedRejects {
 	}
 }
 
-/** Null if no row was rejected or left out as a duplicate. */
 function rejectsSentence({ rejected, duplicate }: ImportTotals, path: string): string | null {
 	if (rejected + duplicate === 0) return null;
 	const rows = [

@@ -30,7 +30,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		if (options.wait !== undefined) setTimeout(() => this.#end(), options.wait).unref();
 	}
 
-	/** Returns false if the inbox has ended; the item is then not added. */
+	/** Returns false, and does not add the item, if the inbox has ended. */
 	add(item: T): boolean {
 		if (this.#isOver) return false;
 		this.#events.emit('item', item);
@@ -39,7 +39,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		return true;
 	}
 
-	/** Ends the inbox with an error, which its reader gets after the items in it. */
+	/** Ends the inbox with an error. The reader first gets the items that were added before. */
 	fail(error: unknown): void {
 		this.#failure ??= { error };
 		this.#end();
@@ -56,7 +56,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 	}
 }
 
-/** Shows each item on arrival, as a line on a terminal. Prints JSON, CSV or Markdown as one document at the end. */
+/** Prints each item on arrival, but JSON, CSV and Markdown as one document at the end. */
 export async function showArrivals<T>(
 	cx: CommandContext,
 	inbox: Inbox<T>,
@@ -74,7 +74,7 @@ export async function showArrivals<T>(
 	}
 }
 
-/** Explains why a port cannot be listened on, in terms of the options. Returns other errors unchanged. */
+/** Turns errors of listening on a port into errors that name the option to change. Returns other errors unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = codeOf(cause);
 	if (code === 'EADDRINUSE') {

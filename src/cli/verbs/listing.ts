@@ -16,7 +16,7 @@ export const listOptions = {
 } as const;
 
 const { match: _, ...others } = listOptions;
-/** For verbs with their own filters. */
+/** For commands with their own filters instead of `--match`. */
 export const pageOptions = others;
 
 interface Listing<T> {
@@ -25,7 +25,7 @@ interface Listing<T> {
 	matches?: (record: T, text: string) => boolean;
 }
 
-/** Options may be absent, because a verb may omit some. */
+/** A command may lack some of the options. */
 type ListingOptions = Partial<OptionValues<typeof listOptions>> & { all: boolean };
 
 export async function listRows<T>(
@@ -97,7 +97,7 @@ export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
 	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()).at);
 }
 
-/** Newest first unless `--sort` gives another order. Only the service's order by creation can stream. */
+/** Sorts newest first unless `--sort` is given. The service sorts by creation, so only that order can stream. */
 export function newestFirst<O extends { sort?: string | undefined }>(options: O) {
 	const { sort } = options;
 	if (sort !== 'date_created' && sort !== '-date_created')
@@ -116,7 +116,7 @@ export interface WalkOptions {
 
 const largestPage = 1000;
 
-/** A collection with pages and, if available, slices by key, where the last row costs as much as the first. */
+/** A collection with pages and, if possible, with slices by key: pages get slower with their number, slices do not. */
 export interface Collection<F extends object, T> {
 	page(request: F & PageRequest, call?: Call): Promise<Page<T>>;
 	slice?(request: F & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<T>>;
@@ -161,7 +161,7 @@ export function mapped<T, R>(rows: Walk<T>, of: (row: T) => R | Promise<R>): Wal
 	return { [Symbol.asyncIterator]: each, count: rows.count };
 }
 
-/** Yields the rows of each slice, and keeps none. A long walk is not a snapshot. Throws errors of the service. */
+/** Yields the rows of each slice. Rows that change during a long walk may be old or new. Throws errors of the service. */
 export async function* inSlices<K, T extends { results: readonly unknown[]; next: K | null }>(
 	signal: AbortSignal,
 	from: K,

@@ -1,4 +1,4 @@
-/** Explains refusals of a service or a mail server, with the given value and a fix: field errors, and exit code 14. */
+/** Explains why a service or a mail server refused something, with the refused value and a hint how to fix it. */
 import { maxAddressLength } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
@@ -17,7 +17,7 @@ export type Refused = ReturnType<typeof listFieldErrors>[number];
 
 export interface Refusal {
 	input: object;
-	/** A hint for a field error if its code alone has none. Shows the first hint found. */
+	/** Returns a hint for a field error; otherwise, its code may have one. The first hint of all errors is shown. */
 	hint?: HintOf;
 	exit?: ExitCode;
 }
@@ -32,7 +32,7 @@ const addresses: ReadonlyMap<string, AddressForm> = new Map([
 	...(['from', 'reply_to', 'cc', 'bcc'] as const).map((key) => [key, 'mailbox'] as const),
 ]);
 
-/** Returns the work's result. Turns `invalid` into exit code 5, or `exit`, with values and a hint. Keeps other errors. */
+/** Turns an `invalid` error of the work into exit code 5, or `exit`, with the refused values and a hint. */
 export async function explained<T>(work: Promise<T>, refused: Refusal): Promise<T> {
 	try {
 		return await work;
@@ -66,7 +66,7 @@ type HintOf = (refused: Refused) => Hint | undefined;
 
 type CommonHint = (refused: Refused, address: string) => Hint | undefined;
 
-/** Hints by the code of a complaint, for all commands. `address` is the refused one, or the word `ADDRESS`. */
+/** Hints by error code, for all commands. `address`: the refused address, or `ADDRESS` if there is none. */
 const hints = new Map<string, CommonHint>(
 	Object.entries<CommonHint>({
 		not_verified: (_, address) => mailctl('senders', 'add', address),
@@ -154,7 +154,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells a person why due messages are not sent, and with which command to send them (`sender`; null omits it). */
+/** Tells a person why due messages are not sent. `sender`: the command that sends them; null omits that hint. */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,
@@ -162,7 +162,7 @@ export async function sayWhatHolds(
 ): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
 	if (messages === undefined || isMachine(cx.out.format)) return;
-	// This is only a hint, and a token with only the scope `read` may not ask.
+	// Ignore errors: this is only a hint, and a token may lack the scope for the progress.
 	const progress = await messages.progress(scope, { signal: cx.signal }).catch(() => null);
 	if (progress === null) return;
 	const { paused, has_worker } = progress;

@@ -8,7 +8,7 @@ import { exits } from '../frame/exit.js';
 import { didYouMean } from '../frame/words.js';
 import { walk } from './listing.js';
 
-/** How to read `<list>`. Without it a number is an id, unless no list has that id. */
+/** How to read `<list>`. Without it, a number is an id if a list has that id, otherwise a name. */
 export type By = 'id' | 'name';
 
 export const byOption = {
@@ -17,7 +17,7 @@ export const byOption = {
 	summary: 'read <list> as an id or as a name',
 } as const;
 
-/** Exit code 3 with suggestions for an unknown list; exit code 2 with the ids if several lists have the name. */
+/** Throws exit code 3 with suggestions if no list matches, or exit code 2 with the ids if several have the name. */
 export async function resolveList(
 	api: Api,
 	text: string,
@@ -64,7 +64,7 @@ export async function resolveTemplate(api: Api, text: string, signal: AbortSigna
 	return findBy('template', text, templates, ({ id, name }) => [name, id]);
 }
 
-/** Exit code 2 with the ids if several lists have the name. The first of other records counts. */
+/** Throws exit code 2 with the ids if several lists have the name. Returns the first of other records. */
 async function findBy<T extends { id: number | string }>(
 	kind: string,
 	text: string,
@@ -78,7 +78,7 @@ async function findBy<T extends { id: number | string }>(
 		if (called.includes(text)) {
 			if (kind !== 'list') return record;
 			found.push(record);
-			// Enough for suggestions; more names would only take memory.
+			// A thousand names are enough for suggestions.
 		} else if (known.length < 1000) known.push(called[0]);
 	}
 	const [first, second] = found;

@@ -4,7 +4,7 @@ import { counted } from '../render/units.js';
 
 const names = ['keep_messages', 'keep_events', 'keep_bodies'];
 
-/** Returns what these values will delete, to complete "This will …"; null if they delete nothing more. */
+/** Completes "This will …" with what these settings will delete. Null if they delete no more than the present ones. */
 export async function whatGoes(
 	{ settings }: Pick<LocalEngine, 'settings'>,
 	values: Readonly<Record<string, string | null>>,

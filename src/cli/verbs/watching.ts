@@ -1,4 +1,4 @@
-/** `--watch` repeats a command's view, redrawn in place on a terminal, otherwise one after the other. */
+/** `--watch` repeats a command. A terminal shows the last output in place; elsewhere, each output follows the last. */
 import { PassThrough } from 'node:stream';
 import { sleep } from '../../api/backoff.js';
 import { localTime } from '../../api/datetime.js';
@@ -17,8 +17,8 @@ export type Look = (cx: CommandContext) => Promise<ExitCode | undefined>;
 const leastMs = 1_000;
 
 /**
- * Looks once, or every `everyMs` until a look, a signal or `--deadline` ends it. Reports a failure of the network or
- * the server and continues; any other error ends the watch.
+ * Runs `look` once or, with `everyMs`, repeatedly until it returns an exit code, or a signal or `--deadline` stops it.
+ * After an error of the network or the server, warns and continues; any other error ends the watch.
  */
 export async function watched(
 	cx: CommandContext,
@@ -73,7 +73,7 @@ function createView({ isTTY, columns }: OutStream) {
 	return { stream, text: () => text };
 }
 
-/** Returns a function that prints a look's new messages, then its view. After a failed look, the last view stays. */
+/** Returns a function that prints new notes and warnings, then the output. After a failure, the last output stays. */
 async function shower({ io, out }: CommandContext) {
 	const { stdout } = io;
 	const isScreen = stdout.isTTY && io.env['TERM'] !== 'dumb' && out.format !== 'ndjson';
@@ -105,7 +105,7 @@ function createSaid(cx: CommandContext) {
 			hint: async (hint) => once(hint, () => cx.hint(hint)),
 			warn: async (text, ...hints) => once(text, () => cx.warn(text, ...hints)),
 		} satisfies Pick<CommandContext, 'note' | 'hint' | 'warn'>,
-		/** On a terminal, the status line shows a lasting failure; a log gets a line for each. */
+		/** Warns of a repeated failure only outside a terminal: there, the status line shows it. */
 		failed: (message: string | null) => {
 			if (message !== null && (message !== failure || !cx.io.stderr.isTTY))
 				waiting.push(() => cx.warn(`this look failed: ${message}`));

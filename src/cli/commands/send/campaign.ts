@@ -54,24 +54,24 @@ import {
 import { readTiming, sayPlan, sendHint } from './request.js';
 
 export interface Recipients {
-	/** The name of the recipients in sentences: `list 1 "Readers"`, `people.csv`. */
+	/** How sentences name the recipients: `list 1 "Readers"`, `people.csv`. */
 	readonly of: string;
 	/** Null if the recipients are rows. */
 	readonly selection: Selection | null;
 	/** Null for requests, because each has its own subject. */
 	readonly subject: string | null;
-	/** Null if each request has its own content, or if an earlier run has printed the warnings. */
+	/** The content to warn about. Null if each request has its own, or if an earlier run printed the warnings. */
 	readonly draft: Draft | null;
 	readonly isBulk: boolean;
-	/** The `--source` that another run needs, because the rows came through a pipe. */
+	/** The `--source` that `campaigns resume` needs, because the rows came from a pipe or a copy of the file. */
 	readonly again?: string | undefined;
-	/** Returns the first errors of recipients. */
+	/** Stages the recipients. Returns the first errors. */
 	stage(place: CampaignPlace, session: CampaignSession): Promise<readonly string[]>;
 }
 
 /**
- * Who began the campaign: this run under a given name (`named`) or a made-up one (`unnamed`), which the user sees at
- * the release; or an `earlier` run, whose staged rows are kept.
+ * The run that began the campaign: an earlier one (`earlier`), or this one, with the name from `--campaign` (`named`)
+ * or a generated name (`unnamed`).
  */
 type Begun = 'unnamed' | 'named' | 'earlier';
 
@@ -93,7 +93,7 @@ export interface Beginning {
 	timing: Timing;
 }
 
-/** A script must give both options, so that neither a habit nor a larger list starts a campaign. */
+/** A script must add `--expect-count` to `--yes`, because the list may have grown since the script was written. */
 export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, recipients: string): void {
 	const isYes = cx.globals.yes === true;
 	if (cx.canAsk || (isYes && expectCount !== undefined)) return;
@@ -101,7 +101,7 @@ export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, r
 	throw new UsageError(`sending to ${recipients} must be confirmed`, { hint: `add ${missing.join(' ')}` });
 }
 
-/** Throws `UsageError` before anything is staged. A dry run needs no confirmation. `recipients`: their name in sentences. */
+/** Throws `UsageError` before anything is staged. `recipients`: how sentences name them. */
 export async function beginCampaign(
 	cx: CommandContext,
 	options: SendOptions,
@@ -114,11 +114,11 @@ export async function beginCampaign(
 	const { campaign, again } = options;
 	if (campaign !== undefined) assertName(campaign);
 	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
-	// A campaign of send calls has its UUID as its name. A campaign with rows starts beside it, and later calls join it.
+	// A campaign of send calls has its UUID as its name, and no rows to continue: start one with rows under this UUID.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
 		throw new UsageError(`campaign ${campaign} not found; give --batch a name for a new one`);
-	// An earlier run of the same command may have left a staged campaign.
+	// A staged campaign of this name may be left from an earlier run of the same command, so continue it.
 	if (again && there !== null && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
 	await assertResults(options.results, there === null ? null : { place, id: there.id });
@@ -164,7 +164,7 @@ export async function openCampaign(
 	}
 }
 
-/** In a dry run, refuses for the same reasons as the opening. */
+/** In a dry run, throws the errors that `openCampaign` would throw. */
 export async function foreseeOpening(beginning: Beginning, spec: AnyCampaignSpec): Promise<void> {
 	const { place, name, there } = beginning;
 	try {
@@ -175,7 +175,7 @@ export async function foreseeOpening(beginning: Beginning, spec: AnyCampaignSpec
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
 
-/** A staged campaign gets the times of this run; a released one keeps its own. */
+/** Continues a campaign. A staged one gets the times of this run; a released one keeps its own. */
 async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampaignSpec) {
 	const { place, timing } = beginning;
 	const { key, state } = session;
@@ -187,7 +187,7 @@ async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampai
 	return { session: await refusalExplained({ ...beginning, name: key }, spec, opening), begun };
 }
 
-/** Repeating a command with `--again` does not begin a third campaign. */
+/** A repeated command with `--again` continues the campaign that the first run began, and does not begin a third. */
 function unlessThere({ name, options }: Beginning): CampaignOpening {
 	if (!options.again) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};
@@ -208,7 +208,7 @@ async function refusalExplained<T>({ place, name }: Beginning, spec: AnyCampaign
 	}
 }
 
-/** Returns the campaign with the same message to the same recipients, and a refusal. Throws any other error. */
+/** Returns the campaign that sent the same message to the same recipients, and the error that says so. */
 async function repeatedBy({ cx, place }: Beginning, cause: unknown) {
 	const key = cause instanceof ApiError ? repeatedKey(cause) : null;
 	if (key === null) throw cause;
@@ -251,14 +251,14 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	if (status.state === 'canceled') throw wasCanceled(name);
 	if (status.state === 'staged') await release(run);
 	else if (isFinished(status)) return reportFinished(run, status);
-	// If a local database stores the campaign, only the delivery shows whether another process has locked it.
+	// With another service, do not promise to resume it: the delivery may find that another process has locked it.
 	else await cx.note(`the campaign "${name}" is released already${isForeign ? '' : ': resuming it'}`);
 	const released = await campaigns.status(id);
 	await cx.note(`campaign ${name}, ${id}`);
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(run, released.counts, status.replies);
-		// With another service, waiting messages are only in the local database, so exit codes may ask for a retry.
+		// Another service does not have the waiting messages, so a retry is safe, and exit codes may ask for it.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
@@ -276,8 +276,8 @@ export async function assertStaged(run: CampaignRun): Promise<void> {
 }
 
 /**
- * Stages, checks and releases. If a check fails, releases nothing. If the user or a refusal ends the run, drops a
- * campaign that this run began. Always drops one with a made-up name, which the user has not seen.
+ * Stages, checks and releases. If a step before the release fails, cancels a campaign with a generated name, which the
+ * user does not know. Cancels a `named` one only if staging refused it or the user declined.
  */
 async function release(run: CampaignRun): Promise<void> {
 	const { cx, begun, place, session, recipients } = run;
@@ -321,7 +321,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
 		const state = (await campaigns.status(session.id).catch(() => null))?.state ?? null;
 		if (state === 'released') return;
-		// If the service itself answered with an error, it has stopped processing the release.
+		// After a 5xx from the service itself, the release no longer runs, so the state is final.
 		const isError = error.http !== null && error.http.status >= 500;
 		if (state !== null && isError && !error.unanswered) throw error;
 		const message = `the campaign may or may not be released: ${error.message}`;
@@ -332,7 +332,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 	}
 }
 
-/** Only warns if the cancellation fails, because another error ends the command. A released campaign stays. */
+/** Cancels a campaign. If that fails, only warns, because another error ends the command. A released one stays. */
 async function drop({ cx, place, session }: CampaignRun): Promise<void> {
 	try {
 		await place.campaigns.cancel(session.id, { forget: true });
@@ -342,7 +342,7 @@ async function drop({ cx, place, session }: CampaignRun): Promise<void> {
 	}
 }
 
-/** `errors`: the first errors of recipients. */
+/** Throws if there are no recipients, or if some are rejected without `--skip-invalid`. */
 async function assertSendable(run: CampaignRun, errors: readonly string[]): Promise<CampaignStatus> {
 	const { cx, place, session, begun, options } = run;
 	const { of, selection } = run.recipients;
@@ -364,7 +364,7 @@ async function assertSendable(run: CampaignRun, errors: readonly string[]): Prom
 
 function assertCount({ begun, session, options, recipients }: CampaignRun, counts: AcceptCounts): void {
 	const { key: name } = session;
-	// The list may have changed since an earlier run staged it.
+	// Do not name the list if an earlier run staged it: it may have changed.
 	const of = begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : recipients.of;
 	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
 	assertExpected(recipientsOf(counts), of, options, begun === 'unnamed' ? [] : [stays]);
@@ -419,7 +419,7 @@ async function reportFinished(run: CampaignRun, status: CampaignStatus) {
 	return exitOf(cx, outcomesOf(status.messages), unsentOf(status));
 }
 
-/** `known`: an earlier run's replies, read before the release, because a fast server sends everything before it answers. */
+/** `known`: the replies before the release. If they have not changed, they are not printed again. */
 async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignStatus['replies']) {
 	const { cx, place, options } = run;
 	const { id, key: name } = run.session;
@@ -430,7 +430,7 @@ async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignSt
 		await writeResults(run).catch(() => undefined);
 		throw error;
 	});
-	// Read all counts now, because another process may have sent more since the delivery ended.
+	// Read all counts again, because another process may have sent messages too.
 	const after = await place.campaigns.status(id);
 	// Print this before the results, because a results file that cannot be written ends the command.
 	await cx.out.document(documentOf(after), `released: ${describe(counts)}`);

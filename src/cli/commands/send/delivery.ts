@@ -1,6 +1,6 @@
 /**
- * Makes one send call and delivers accepted messages. With a local database, `send` delivers its own messages. It waits
- * for a mailctl server, and other services report no outcomes. Reports how the delivery ended, as the exit code too.
+ * Makes one send call and follows the delivery. With a local database, the command delivers the messages itself. With a
+ * mailctl server, it waits for the server to deliver them. Other services report no outcomes.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -47,7 +47,7 @@ export interface Sent extends Accepted {
 	answer: SendResult;
 }
 
-/** A test message may be sent again freely, so its errors name no idempotency key. */
+/** Makes a send call. The error of a test message suggests no idempotency key, because a second test does no harm. */
 export async function accept(
 	cx: CommandContext,
 	request: SendRequest,
@@ -55,7 +55,7 @@ export async function accept(
 ): Promise<Sent> {
 	const api = await cx.api();
 	const { idempotentSend } = await api.capabilities();
-	// Other services do not know the header.
+	// Other services do not know the header `Idempotency-Key`.
 	const key = idempotentSend ? (idempotencyKey ?? randomUUID()) : null;
 	let accepted: Accepted = { campaign: null, submission: null, replayed: false };
 	const call: Call = {
@@ -87,8 +87,8 @@ export async function deliverSent(cx: CommandContext, sent: Sent, options: RunOp
 }
 
 /**
- * Without a clear answer, exits with 13 and never with a network or server error, because a retry may send twice. With
- * `key`, a retry is safe. `key` is null if the service does not support idempotency keys.
+ * Without a clear answer, throws exit code 13 instead of a network or server error, which scripts would retry and so
+ * send twice. `key`: the idempotency key for a safe retry, if there is one.
  */
 export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key: string | null): Promise<T> {
 	try {
@@ -144,7 +144,7 @@ export async function assertAcceptable(cx: CommandContext, request: SendRequest)
 	await explained(check(request), { input: request, hint: sendHint });
 }
 
-/** Returns a check that accepts no request. It does not apply a server's own rules. */
+/** Returns a check of send requests that sends nothing. It cannot check the rules that only a server knows. */
 export async function foreseeing(cx: CommandContext): Promise<(request: SendRequest) => Promise<void>> {
 	const { local } = await cx.connection();
 	if (local !== null) return local.foreseeSend;
@@ -164,7 +164,7 @@ interface Delivery {
 
 export const defaultWaitMs = 600_000;
 
-/** Null if this run does not wait, or the service does not report it. `ids`: the messages of a submission. */
+/** Returns null if this run does not wait or the service reports no outcomes. `ids`: the messages of a submission. */
 export async function deliverNow(
 	delivery: Delivery,
 	ids: readonly Uuid[] = [],
@@ -199,7 +199,7 @@ interface Watched extends Delivery {
 async function deliverHere(delivery: Watched, local: LocalEngine): Promise<DeliverySummary> {
 	const { cx, scope, total, messages, signal } = delivery;
 	const { rate, connections, waitTimeout: stallMs = defaultWaitMs } = delivery.options;
-	// `deliver` counts only messages that this run sends.
+	// `deliver` counts only messages that this run sends, so add those that were finished before.
 	const earlier = (await messages.progress(scope)).messages;
 	const before = Math.max(0, total - waitingOf(earlier) - (earlier.deferred ?? 0));
 	const progress = cx.progress('sending', total, before);
@@ -211,9 +211,9 @@ async function deliverHere(delivery: Watched, local: LocalEngine): Promise<Deliv
 			onProgress: (counts) => progress.update(before + settledOf(counts), troublesOf(counts)),
 			onLimited: (until) => void cx.warn(limitedUntil(until, cx.times)),
 		});
-		// Another process or an earlier call may have sent some of the scope.
+		// Count again, because another process or an earlier call may have sent some messages of the scope.
 		const { messages: states } = await messages.progress(scope);
-		// A message that is deferred because its sender was refused waits until a person acts.
+		// Messages of a refused sender are deferred until a person acts, so the delivery is not settled.
 		const isHeld = summary.kind === 'stopped' || isRefusedSender(summary.reason);
 		const isDone = !isHeld && waitingOf(states) === 0;
 		return { ...summary, ...(isDone && { kind: 'settled', reason: null }), counts: outcomesOf(states) };
@@ -224,7 +224,7 @@ async function deliverHere(delivery: Watched, local: LocalEngine): Promise<Deliv
 
 const firstPauseMs = 30;
 const longestPauseMs = 1_000;
-/** A paused server notices only at its next try that its mail server works again, so wait this long before giving up. */
+/** A paused queue recovers only at its next attempt, so wait at least this long before giving up. */
 const pausedMs = 5_000;
 
 async function waitForServer(delivery: Watched): Promise<DeliverySummary> {
@@ -285,7 +285,7 @@ async function watchWindow({ cx, scope }: Delivery) {
 	return { signal: controller.signal, stop: () => clearInterval(timer) };
 }
 
-/** Looks only at the last messages of a submission, because they are sent last. */
+/** How many messages of a submission to search for a refused sender. The last ones, because they are sent last. */
 const mostLookedAt = 20;
 
 async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
@@ -297,14 +297,14 @@ async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promis
 	return null;
 }
 
-/** Exit codes that suggest a retry, which would send everything again after an acceptance. */
+/** Exit codes that suggest a retry. After an acceptance, a retry would send everything again. */
 const triedAgain: ReadonlySet<ExitCode> = new Set([
 	...[exits.notFound, exits.authentication, exits.refused, exits.network, exits.server],
 ]);
 
 /**
- * Runs work after an acceptance. Its errors say that the messages are accepted. Exit code 14 replaces codes that make a
- * script retry. `campaign`: the name; null for one submission.
+ * Runs work after an acceptance. An error that suggests a retry is replaced by one that says that the messages are
+ * accepted, with exit code 14 for the codes in `triedAgain`. `campaign`: its name, or null for one submission.
  */
 export async function afterAcceptance(
 	cx: CommandContext,
@@ -326,7 +326,7 @@ export async function afterAcceptance(
 	}
 }
 
-/** Removes the hint of a passed deadline, which suggests another run: that may send twice. */
+/** Makes a passed deadline not retryable, because another run of the command may send twice. */
 export function endOfSend(reason: unknown): unknown {
 	if (!(reason instanceof DeadlinePassed)) return reason;
 	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });
@@ -393,7 +393,7 @@ async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, c
 
 const drain = mailctl('worker', '--drain');
 
-/** `partly` (9) also if recipients were left out or no recipient gets the message, even if nothing bounced or failed. */
+/** Returns `partly` (9) if a message bounced or failed, if recipients were left out, or if nobody gets the message. */
 export async function exitOf(
 	cx: CommandContext,
 	{ uncertain, bounced, failed }: DeliverySummary['counts'],

@@ -27,7 +27,7 @@ export interface Addressee {
 export interface First {
 	draft: Draft;
 	addressee: Addressee;
-	/** The original request, if there is one. */
+	/** The request as `--batch` gives it. */
 	request?: SendRequest;
 }
 
@@ -77,7 +77,7 @@ export class Draft {
 	}
 
 	/**
-	 * Returns variables without a default that neither context nor service sets. A field of the recipient may set them.
+	 * Returns variables that have no default, are not in the context and not built in. A field may have their values.
 	 */
 	open(content: Pick<Content, 'subject' | 'text' | 'html'> = this.content): string[] {
 		return usedVariables(content).filter(
@@ -86,8 +86,8 @@ export class Draft {
 	}
 
 	/**
-	 * Refuses variables without a value for one of the addresses. A field counts only if the subscriber has a value; an
-	 * address in several lists has none. Other services do not show values, so with them the field is enough.
+	 * Throws `UsageError` if a variable has no value for one of the addresses. A field needs a value for the subscriber;
+	 * an address in several lists counts as without values. Other services do not show values, so any field is enough.
 	 */
 	async assertVariables({ strictVars, bulk, to }: SendOptions): Promise<void> {
 		if (!(strictVars ?? bulk)) return;
@@ -128,8 +128,8 @@ export class Draft {
 	}
 
 	/**
-	 * Warns of variables without a value. With `strict`, a later check refuses them, so this names only those that
-	 * resemble a known name. `columns`: the variables of each row.
+	 * Warns of variables without a value. With `strict`, warns only of names that resemble a known one, because a later
+	 * check refuses all of them. `columns`: the variables of each row.
 	 */
 	async warnOfVariables(strict: boolean, columns: readonly string[] = []): Promise<void> {
 		if (this.isOpaque) return;
@@ -166,7 +166,7 @@ export class Draft {
 		return composed;
 	}
 
-	/** Finds the subscriber in the request's list; without a list, the only match. Does not ask other services. */
+	/** Returns the values of the subscriber in the request's list. Without a list, only one subscriber may match. */
 	async addressee(text: string): Promise<Addressee> {
 		const cx = this.#cx;
 		const to = parseAddress(text)?.address ?? text;
@@ -205,7 +205,7 @@ export function asSubscriber({ email, name, meta }: Subscriber, email_reason: st
 	return { to: email, values: { name, email_reason, ...values } };
 }
 
-/** True if the service composes messages itself: a message composed here would differ. */
+/** True if the service composes messages itself. A message composed here could differ from them. */
 export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
 	return (await (await cx.api()).capabilities()).service !== 'mailctl';
 }

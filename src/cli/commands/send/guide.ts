@@ -178,12 +178,12 @@ async function decide(cx: CommandContext, given: SendOptions) {
 		if (step === 'send') break;
 		if (first !== null && (await test(cx, first, options))) done = 'only the test message was sent';
 	}
-	// A campaign asks for confirmation after staging.
+	// Ask here only for addresses: a campaign asks after staging.
 	if (options.to.length > 0) await cx.confirm({ kind: 'mild', what: `send it${people}` });
 	return { options: leaves === '' ? given : { ...given, skipInvalid: true }, count };
 }
 
-/** The recipients before staging, including suppressed ones. `recipients` is null if only staging can count them. */
+/** `recipients`: their number, with suppressed ones; null if only staging can count them. */
 interface Seen {
 	recipients: number | null;
 	first: First | null;
@@ -209,7 +209,7 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 	}
 }
 
-/** Leaves space for the question below the message. */
+/** A longer message would push the question below it off the screen. */
 const mostLines = 40;
 
 async function preview(cx: CommandContext, { recipients, first, findings }: Seen, options: SendOptions) {

@@ -112,11 +112,11 @@ export const campaignAnswer = answer(
 
 export type SendOptions = OptionValues<typeof sendOptions>;
 
-/** Options of an open campaign, which `campaigns resume` has too. */
+/** The options that `send` shares with `campaigns resume`. */
 export type RunOptions = OptionValues<typeof deliveryOptions> &
 	Pick<SendOptions, 'expectCount' | 'maxRecipients' | 'skipInvalid' | 'sample'>;
 
-/** Returns the options with defaults for `bulk` and `preview`: mail to a list is bulk mail (api-decisions 24). */
+/** Sets the defaults of `bulk` and `preview`. Mail to a list is bulk mail (api-decisions 24). */
 export function settled(options: SendOptions, { dryRun }: { dryRun: boolean }): SendOptions {
 	const { bulk, transactional, list, preview, previewAs, eml, testTo } = options;
 	if (bulk && transactional) throw useOne('--bulk', '--transactional');

@@ -24,7 +24,7 @@ import { eachResult } from './report.js';
 export interface CampaignPlace {
 	/** True if a local database stores the campaigns, because the service has none and reports no outcomes. */
 	isForeign: boolean;
-	/** `open` locks the campaign. Rows are staged, then released in one transaction. */
+	/** `open` locks the campaign. `release` releases all its rows in one transaction. */
 	campaigns: Campaigns;
 	/**
 	 * Locks staging of the campaign for this process until its release or the end of the command. Throws `JobError` if
@@ -39,9 +39,10 @@ export interface CampaignPlace {
 }
 
 /**
- * Returns the campaigns of the target, or else of a local database. Call it once per command, because it keeps the
- * locks: two processes staging the same campaign would overwrite each other's rows. Remembers that a server has a
- * campaign: if an error page makes it look like another service, a second campaign would send everything again.
+ * Returns the campaigns of the target or, if it has none, of a local database. Call it once per command, because the
+ * result keeps the locks: two processes staging the same campaign would overwrite each other's rows. Notes on this
+ * machine that a server has the campaign: behind an error page, the server may later look like a service without
+ * campaigns, and a second campaign in the local database would send everything again.
  */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
@@ -86,7 +87,7 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 	};
 }
 
-/** Returns one name per target for its campaigns on this machine, however its URL or path is written. */
+/** Normalizes the URL or path of the target, so that all its spellings share the same files on this machine. */
 function deploymentOf(target: Connection['target']): string {
 	if (target.kind === 'remote') return new URL(target.baseUrl).href.replace(/(?<!\/)\/+$/, '');
 	if (isPostgres(target.url)) return shownDatabase(target.url);
@@ -112,7 +113,7 @@ async function openForeign(cx: CommandContext): Promise<ForeignCampaigns> {
 	return new ForeignCampaigns(api, { folder: paths.jobs, deployment: deploymentOf(target), clock, isTrial });
 }
 
-/** A container may have no writable home folder, which must not stop a campaign. */
+/** Ignores errors except held locks: a container may have no writable home folder, which must not stop a campaign. */
 async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	return work.catch((error: unknown) => {
 		if (error instanceof JobError && (error.code === 'in_use' || error.code === 'other_road')) throw error;
@@ -163,7 +164,7 @@ class ForeignPlace implements CampaignPlace {
 		}
 	}
 
-	/** Throws the error that ended the delivery early. Exit code 13 comes first: it says what must not be sent again. */
+	/** Throws the error that ended the delivery early, with exit code 13 if the outcome of a message is unknown. */
 	async #conclude(
 		id: Uuid,
 		{ counts, error }: ForeignDelivered,

@@ -72,7 +72,7 @@ function namesOf(lists: readonly RunList[]): LeftOutNames['list'] {
 	return (id) => JSON.stringify(names.get(id) ?? id);
 }
 
-/** Returns the selection of a campaign that an earlier run began. The lists of a released campaign may be deleted. */
+/** Returns the selection of a campaign that an earlier run began. Allows deleted lists if the campaign is released. */
 export async function selectionOf(cx: CommandContext, campaign: Campaign, first: number): Promise<Selection> {
 	const api = await cx.api();
 	const { audience = {} } = campaign;
@@ -145,7 +145,7 @@ export async function listSource(cx: CommandContext, options: SendOptions): Prom
 	const strict_vars = options.strictVars ?? true;
 	await draft.warnOfVariables(strict_vars);
 	const of = sayListNames(selection);
-	// The spec includes the list, so that another list cannot continue a campaign of the same name.
+	// With the list in the spec, a command for another list cannot continue a campaign of the same name.
 	const spec = { ...draft.spec, list_id: selection.lists[0].id, ...selection.audience, strict_vars };
 	const audience: Audience = {
 		...{
@@ -168,7 +168,7 @@ export async function listSource(cx: CommandContext, options: SendOptions): Prom
 	return { of, open };
 }
 
-/** Lets a mailctl service foresee the staging: always for a dry run, otherwise only if somebody may be left out. */
+/** Asks a mailctl service whom staging would leave out: in every dry run, otherwise only if that is possible. */
 async function survey(
 	cx: CommandContext,
 	options: SendOptions,
@@ -195,7 +195,7 @@ async function survey(
 		}
 		return null;
 	};
-	// Subscribers may lack the value of a variable.
+	// If variables depend on fields, some subscribers may lack a value.
 	const isChecked = spec.strict_vars === true && !draft.isOpaque && draft.open().length > 0;
 	const isOurs = (await api.capabilities()).ext.audiences !== undefined;
 	const isNarrowed = Object.keys(audience).length > 0;

@@ -1,6 +1,6 @@
 /**
  * Reports a campaign: its counts, the recipients that cannot be sent to, and the outcome of each message. `--results FILE`
- * has the outcomes as CSV. It replaces only results of the same campaign, so that a send never overwrites its input.
+ * writes the outcomes as CSV. It replaces only results of the same campaign, so that a send never overwrites its input.
  */
 
 import { open, stat } from 'node:fs/promises';
@@ -40,7 +40,7 @@ import type { RunOptions } from './options.js';
 import type { CampaignPlace } from './place.js';
 import type { Selection } from './recipients.js';
 
-/** Counts a message that another service accepted as sent, because that service reports no outcome. */
+/** Counts the accepted messages of another service as `sent`, because that service reports no outcomes. */
 export function outcomesOf(messages: CampaignStatus['messages']): DeliveryCounts {
 	const { accepted = 0, sent = accepted, deferred = 0, bounced = 0, failed = 0 } = messages;
 	const { uncertain = 0, canceled = 0 } = messages;
@@ -83,7 +83,7 @@ export function noRecipients(of: string, leftOut: readonly string[]): UsageError
 	return new UsageError(`${of} has no recipients; nothing was sent`, hint === undefined ? {} : { hint });
 }
 
-/** Throws `UsageError`. `found`: recipients before suppression. `stays`: how to continue a campaign that stays staged. */
+/** Throws `UsageError`. `found`: recipients, with suppressed ones. `stays`: a hint for a campaign that stays staged. */
 export function assertExpected(
 	found: number,
 	of: string,
@@ -157,7 +157,7 @@ export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selec
 	return [...(all === '' ? [] : [`left out: ${all}`]), ...(counts.length < 2 ? [] : each)];
 }
 
-/** The code of a variable without a value, shared with every service that has campaigns. */
+/** The error code for a variable without a value. Services with campaigns use it too. */
 export const missingVariable = 'missing_variable';
 
 export type Finding = Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string };
@@ -168,7 +168,7 @@ interface Kind {
 	line: string;
 }
 
-/** Texts that quote a value of their row are separate kinds, so limit the number of kinds. */
+/** An error that quotes a value is another kind for each value, so stop counting new kinds here. */
 const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
@@ -185,7 +185,7 @@ export class Findings {
 		this.#isEach = isMachine(out.format);
 	}
 
-	/** `count`: recipients with this finding; 0 names a recipient that is already counted. */
+	/** `count`: recipients with this finding; 0 if the recipient is already counted and only its name is added. */
 	add(finding: Finding, count = 1): void {
 		const { line, to, code } = finding;
 		this.rejected += count;
@@ -202,7 +202,7 @@ export class Findings {
 		}
 	}
 
-	/** `errors`: the first errors, which name their recipients. */
+	/** `errors`: the first errors, which begin with the recipient's address. */
 	addOfLists(reasons: Reasons, errors: readonly string[]): void {
 		const code = missingVariable;
 		for (const { detail, count } of reasons.filter((one) => one.code === code))
@@ -218,7 +218,7 @@ export class Findings {
 
 	async warn(cx: CommandContext, of: number, skipInvalid: boolean): Promise<void> {
 		for (const line of this.#lines(of)) await cx.warn(skipInvalid ? `left out: ${line}` : line);
-		// Mark the variables as reported, because a later warning would repeat them.
+		// Mark the variables as reported, so that no later warning repeats them.
 		for (const name of [...this.#kinds.keys()].flatMap(withoutValueOf)) isNews(cx, `#${name}#`);
 	}
 
@@ -340,7 +340,6 @@ function lineOf({ to, id, state, last_reply, attempts, campaign_unique_id }: Mes
 	return { line: null, to, id, state, ...reply, attempts, campaign_unique_id };
 }
 
-/** The outcomes of the messages of a campaign. */
 export async function* messageLines(
 	cx: CommandContext,
 	campaign_unique_id: Uuid,
@@ -350,7 +349,7 @@ export async function* messageLines(
 		yield lineOf(message);
 }
 
-/** The outcomes of the rows of a campaign, with rejected ones. */
+/** Yields the outcomes of all rows of a campaign, with rejected rows. */
 export async function* rowLines(cx: CommandContext, { campaigns, isForeign }: CampaignPlace, id: Uuid) {
 	for await (const result of eachResult(cx, campaigns, id)) {
 		const text = result.text && rowError({ code: result.code, error: result.text }, result.to);
@@ -432,7 +431,7 @@ async function isOfCampaign(path: string, campaign: OfCampaign): Promise<boolean
 		const text = buffer.toString('utf8', 0, bytesRead);
 		if (text === head || campaign === null) return text === head;
 		const { place, id } = campaign;
-		// Results of another service do not name the campaign, so its first messages identify them.
+		// The results of another service do not name the campaign, so look for the ids of its first messages.
 		const marks = place.isForeign
 			? (await place.campaigns.results(id, {})).results.map((one) => `,${one.id},`)
 			: [`,${id}\r\n`];

@@ -71,7 +71,7 @@ async function findSender(cx: CommandContext, from: string): Promise<Sender | nu
 		for await (const sender of walk(api.senders, {}, { signal: cx.signal }))
 			if (emailKey(sender.from_email) === mailbox.key) return sender;
 	} catch (error) {
-		// Ignore it: the token may not read senders, or an older server has none, and no mail should wait for a name.
+		// The token may not read senders, or an older server has none: send without the sender's name.
 		if (!(error instanceof NoSenders || error instanceof ApiError)) throw error;
 	}
 	return null;
@@ -109,7 +109,7 @@ function noDefaults(reference: string): UsageError {
 	});
 }
 
-/** Messages to single addresses join an existing campaign. A campaign with rows may be new, even if its name is a UUID. */
+/** Returns the id of the campaign that messages to `--to` join. It must exist unless it is given as a UUID. */
 async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Promise<string | undefined> {
 	if (campaign === undefined || isUuid(campaign)) return campaign;
 	if (to.length === 0) return undefined;
@@ -177,7 +177,7 @@ export async function readAttachments(cx: CommandContext, paths: readonly string
 	return files;
 }
 
-/** A message/rfc822 part may not be in base64 (RFC 2046 s.5.2.1), so attached mails count as unknown. */
+/** Attached mails are application/octet-stream: a message/rfc822 part may not be base64 (RFC 2046 s.5.2.1). */
 export async function mediaTypeOf(name: string): Promise<string> {
 	const { detectMimeType } = await import('nodemailer/lib/mime-funcs');
 	const type = detectMimeType(name);
@@ -206,7 +206,7 @@ export async function uploadAttachments(cx: CommandContext, files: readonly File
 		if ((await orNull(attachments.find(sha256, call))) === null) await attachments.put(sha256, bytes, call);
 }
 
-/** `isOfRows`: for a campaign with recipients from lists or rows. */
+/** Throws if the service cannot honor an option. `isOfRows`: the recipients are `--list`, `--csv` or `--batch`. */
 export async function assertHonoured(cx: CommandContext, options: Partial<SendOptions>, isOfRows: boolean) {
 	const { campaign, results, idempotencyKey, wait } = options;
 	const { api, local } = await cx.connection();
@@ -232,7 +232,6 @@ export async function assertHonoured(cx: CommandContext, options: Partial<SendOp
 	if (results !== undefined) await need(api, 'messages', '--results');
 }
 
-/** Another service neither sends these files nor shows its messages. */
 async function assertShown(cx: CommandContext, { preview, eml, attach = [] }: Partial<SendOptions>) {
 	if (attach.length > 0) await need(await cx.api(), 'attachments', '--attach');
 	if ((preview ?? eml) === undefined || !(await isMadeElsewhere(cx))) return;
@@ -275,8 +274,8 @@ export async function readTiming(
 }
 
 /**
- * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`, with the time of tables in parentheses if it
- * differs. Null if the campaign may start now.
+ * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`. The parentheses have the time in the time zone
+ * of tables, if it differs. Null if the campaign may start now.
  */
 export function sayPlan(
 	plan: Pick<CampaignPlan | PlannedTiming, 'opens_at' | 'window' | 'time_zone'> | undefined,

@@ -1,7 +1,7 @@
 /**
- * The rows of a file as the recipients of a campaign: a table or send requests, from a file or a pipe. Copies a pipe,
- * which can be read once, to an unnamed file, so that the hash of the rows is known before the first is used. A survey
- * applies the rules of staging to them.
+ * The rows of a table, or the send requests of a batch, as the recipients of a campaign. A pipe can be read only once,
+ * so it is copied to an unnamed file: the hash of all rows must be known before the first is used. A survey applies the
+ * rules of staging to the rows.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -64,7 +64,7 @@ function nameOf(file: string): string {
 
 interface Input {
 	bytes: TableSource;
-	/** `sha256` and a file's `path`, by which another run knows the content. Empty if only the first rows are read. */
+	/** The hash and the path, by which another run recognizes the content. Empty if only the first rows are read. */
 	origin: CampaignSource;
 	close(): Promise<void>;
 }
@@ -128,10 +128,10 @@ async function orClose<T>(opened: { close(): Promise<void> }, work: () => Promis
 
 type Sink = Pick<Campaigns, 'put' | 'putRequests' | 'complete'>;
 
-/** Rows that can be read only once, from the first. Close them unless `stageRest` was called, which closes them. */
+/** Rows that can be read once. `stageRest` closes them; other callers must. */
 interface OpenRows<Row> {
 	rows: AsyncIterable<Row>;
-	/** The origin of the rows and how they are read. Another run with the same source gets the same rows. */
+	/** The origin of the rows and how they are read. A run with the same source reads the same rows. */
 	source: CampaignSource;
 	/** True once a request with an unsubscribe link was read. */
 	hasLinks: boolean;
@@ -161,7 +161,7 @@ export async function stageRest(
 ): Promise<readonly string[]> {
 	const { id, key, position } = session;
 	if (rows === null) {
-		// An earlier run staged the rows, perhaps with another profile.
+		// The profile of the earlier run, which staged the rows, may have allowed other recipients.
 		if (isLimited(cx))
 			for await (const { id: message, to } of eachResult(cx, campaigns, id))
 				if (message !== null) assertAllowed(cx, [to]);
@@ -194,7 +194,7 @@ interface OpenTable extends OpenRows<Recipient> {
 	columns: CampaignColumns;
 }
 
-/** Columns are found by name and by `map`, unless an earlier run kept them. Throws `TableError` and `UsageError`. */
+/** Maps columns by name and by `map`, or as an earlier run did (`columns`). Throws `TableError` and `UsageError`. */
 async function openTableRows(
 	cx: CommandContext,
 	input: Input,
@@ -235,7 +235,7 @@ interface AddedToRequests {
 	track?: string | undefined;
 }
 
-/** Limits a batch, because a request has up to a thousand recipients, and a batch is one transaction. */
+/** The size limit of a batch. A batch is one transaction, and each of its requests may have a thousand recipients. */
 const requestBytes = 512 * 1024;
 
 async function openRequestRows({ signal }: CommandContext, input: Input, added: AddedToRequests) {
@@ -285,19 +285,19 @@ function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests)
 	if (!isRecord(row.request)) return row;
 	const own = row.request['attachments'];
 	const request = { ...row.request, ...(track === 'off' && { disable_tracking: true }) };
-	// Keep attachments that are not an array, so that staging refuses them.
+	// Do not replace attachments that are not an array: staging refuses them.
 	if (attachments.length === 0 || (own !== undefined && !Array.isArray(own))) return { ...row, request };
 	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
 }
 
-/** Includes cc and bcc. Returns none for a request of another shape, which a later check reports. */
+/** Returns the addresses in to, cc and bcc; none if the request is not an object, which a later check reports. */
 function addressesOfRequest({ request }: RequestRow): string[] {
 	if (!isRecord(request)) return [];
 	const values = ['to', 'cc', 'bcc'].flatMap((key): unknown => request[key]);
 	return values.filter((one) => typeof one === 'string');
 }
 
-/** Opens the rows of an earlier run with its options. Null if the content has changed. */
+/** Opens the rows of an earlier run with that run's options. Null if the content has changed. */
 export async function openRowsAgain(
 	cx: CommandContext,
 	file: string,
@@ -413,12 +413,12 @@ function addRow(
 	return fresh;
 }
 
-/** True by default, because without its column every message would show `#name#`. */
+/** True by default: if a column is missing, every message would show `#name#`. */
 function isStrict({ strictVars }: SendOptions): boolean {
 	return strictVars ?? true;
 }
 
-/** A mailctl service may have a value for a field, which is unknown here. Another service fills in its fields itself. */
+/** Returns the fields of a mailctl service, which may have values that the rows lack. */
 async function fieldsOfService(cx: CommandContext): Promise<{ isOurs: boolean; fields: readonly string[] }> {
 	const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
 	return { isOurs, fields: isOurs ? ((await fieldsOf(cx)) ?? []) : [] };
@@ -473,17 +473,17 @@ async function judgingRows(cx: CommandContext, draft: Draft, isStrict: boolean) 
 	};
 }
 
-/** Refuses a column's name instead of its variable, which would show as `#First Name#`. Throws `UsageError`. */
+/** Throws `UsageError` if the message has the name of a column, such as `#First Name#`, instead of its variable. */
 async function assertNoUnknownColumns(cx: CommandContext, draft: Draft, { header, columns }: OpenTable) {
 	if (draft.isOpaque) return;
 	const { subject, text, html } = draft.content;
-	// Remove defaults, because a default would hide the mistake in every message.
+	// Check without defaults: with one, every message would show the default instead of the column.
 	const [bare = '', bareText = '', bareHtml = ''] = [subject, text ?? '', html ?? ''].map(withoutDefaults);
 	const misnamed = misnamedVariables([bare, bareText, bareHtml], header, columns);
 	if (misnamed.length === 0) return;
 	const open = draft.open({ subject: bare, text: bareText, html: bareHtml });
 	const fields = (await fieldsOf(cx)) ?? [];
-	// A field replaces a column only if the column has no variable.
+	// A column without a variable may have the name of a field, which then has the values.
 	const refused = misnamed.filter(
 		({ written, variable }) =>
 			!isVariableName(written) ||
@@ -520,7 +520,7 @@ async function judgingRequests(
 ): Promise<Judge<RequestRow>> {
 	const { isOurs, fields } = await fieldsOfService(cx);
 	const known = new Set<string>([...builtInVariables, ...fields]);
-	// Check each request only in a dry run: a preview checks the request that it shows.
+	// Check every request only in a dry run: a preview checks only the request that it shows.
 	const check = depth === 'all' ? await foreseeing(cx) : null;
 	const refused = (to: string, code: string, text: string) => ({
 		finding: { to, code, text },
@@ -543,7 +543,7 @@ async function judgingRequests(
 		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 		const one = parsed.value;
 		if (one.kind === 'rejected') {
-			// For a request of the wrong shape, report only its line.
+			// Name the recipient only if the request has the right shape; the line is enough otherwise.
 			const isShaped = isOurs && sendFields.parse(row.request).kind === 'valid';
 			return refused((isShaped && one.to) || '', one.code, one.error);
 		}
@@ -564,7 +564,7 @@ function complaintOf(error: unknown): string {
 	throw error;
 }
 
-/** Returns none for a template, whose variables are unknown here. */
+/** Returns the variables without a value. The variables of a template are unknown here, so it returns none for it. */
 function missingOf({ subject, text_body, html_body, template_unique_id, context }: CheckedSend): string[] {
 	if (template_unique_id !== null) return [];
 	const used = usedVariables({ subject: subject ?? '', text: text_body, html: html_body });

@@ -27,10 +27,10 @@ import { notAmong, sendTest, showDryRun, showPreview } from './preview.js';
 import { assertExpected, type Findings, noRecipients } from './report.js';
 import { uploadAttachments } from './request.js';
 
-/** `first`: up to the first message; `look`: for a person, if recipients can be read twice; `all`: for a dry run. */
+/** How many recipients to read. `first`: up to the first message; `look`: all, or up to the first of a pipe; `all`. */
 export type Depth = 'first' | 'look' | 'all';
 
-/** Recipients that the options name, not read yet. `of` is their name in sentences. */
+/** The recipients that the options name, before they are read. `of`: how sentences name them. */
 export interface Source {
 	readonly of: string;
 	/** `isWhole`: the recipients will be read to the end, so a pipe is copied to a file first. */
@@ -48,11 +48,11 @@ export interface Audience extends Recipients {
 export interface Survey {
 	recipients: number;
 	findings: Findings;
-	/** The recipient of `--preview-as`, or the first that can be sent to, or else the first with an address. */
+	/** The message to `--preview-as` or the first valid recipient; if all are invalid, to the first with an address. */
 	first: First | null;
 	isPart: boolean;
 	plan: Foreseen;
-	/** Sentences that say who is left out of lists. */
+	/** Sentences about subscribers that are left out of the lists. */
 	notes: readonly string[];
 }
 
@@ -82,7 +82,7 @@ export async function sendCampaign(cx: CommandContext, options: SendOptions): Pr
 	}
 }
 
-/** Ends like the campaign: `UsageError` for findings, or exit code 9 with `--skip-invalid`. */
+/** Throws `UsageError` for findings, or returns exit code 9 with `--skip-invalid`, like the send itself. */
 async function foresee(
 	cx: CommandContext,
 	audience: Audience,
@@ -136,7 +136,7 @@ async function preview(cx: CommandContext, audience: Audience, options: SendOpti
 	await showPreview(cx, first, countsOf(survey), options);
 }
 
-/** Leaves out the row's values, because a wrong value makes only this row's message fail. */
+/** Omits the values of the row: a wrong value there must not fail the check of the whole campaign. */
 function requestOf({ draft }: Audience, first: First): SendRequest {
 	return first.request ?? { ...(draft ?? first.draft).request, to: [first.addressee.to] };
 }
