@@ -16,7 +16,7 @@ import { build } from 'esbuild';
 import { syncTwin } from '../scripts/sync-twin.mjs';
 
 const prefix = 'mailctl-tests-';
-/** The process may run in another container, where this one cannot see it. */
+/** A folder whose process is not visible is kept this long, because the process may run in another container. */
 const leftAfterMs = 3_600_000;
 let folder: string | null = null;
 
@@ -85,7 +85,7 @@ export function teardown(): void {
 }
 
 const memory = '/dev/shm';
-/** Four times the size of what a run leaves. */
+/** The free memory that a run requires, four times what its files take. */
 const roomBytes = 8 * 1024 ** 3;
 
 /**

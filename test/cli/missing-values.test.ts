@@ -1,4 +1,4 @@
-/** Updates that change nothing. */
+/** Commands without a value that they need, such as an update without a change. */
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { flagsOf, type OptionSpec } from '../../src/cli/frame/command.js';

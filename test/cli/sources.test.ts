@@ -1,4 +1,4 @@
-// Files without end, files in other encodings, and a HOME that is not a path.
+// Endless files, files in other encodings, and a HOME that is not a path.
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// Contents are compiled once and kept up to a number of bytes.
+// Each content is compiled once, and the cache limits its bytes.
 import { expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { contentSha256 } from '../../src/content/hash.js';

@@ -74,7 +74,7 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 			at % 40 === 0 ? `nobody ${at},N` : `p${at}@example.com,P${at}`,
 		);
 		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
-		// The file has a name, so a process that starts after the end of another one is refused.
+		// With a named rejects file, a process that starts after another one has ended is refused.
 		const rejects = ['--rejects', `${path}.rejects.csv`];
 		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '500', ...rejects];
 		const all = await Promise.all(eight.map(() => call(...words)));

@@ -22,7 +22,7 @@ import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.
 const kills = asked('MAILCTL_KILLS', 2);
 const faults = asked('MAILCTL_FAULTS', 3);
 const people = 1_500;
-/** At most 100 unrecorded outcomes and 5 messages in flight. */
+/** How many messages a kill may repeat: 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 const ann = 'p7@example.com';
 

@@ -197,7 +197,7 @@ async function expectReadable({ baseUrl, token }: RunningServer, what: string): 
 	expect(answer.status, what).toBe(200);
 }
 
-/** After a kill behind the last commit the next run is a new import, which finds every row unchanged. */
+/** After a kill that follows the last commit, the next run is a new import, which finds every row unchanged. */
 function asOne(totals: Totals, rows: number): Totals {
 	const { created, updated, unchanged } = expectedTotals(rows);
 	return totals.unchanged === created + updated + unchanged

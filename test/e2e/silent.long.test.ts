@@ -54,7 +54,7 @@ interface Ended {
 	/** Null if a signal ended it. */
 	code: number | null;
 	reached: boolean;
-	/** Ended within eight seconds: none of these commands needs the nine that work in flight has after a signal. */
+	/** True if it ended within eight seconds. Only work in flight may take nine seconds after a signal. */
 	isPrompt: boolean;
 	stderr: string;
 }

@@ -50,7 +50,7 @@ it('no message is leased for a person who was told "unsubscribed" before', async
 		queue: watched(other.queue, leases),
 		reads: other.reads,
 		connections: 5,
-		// The rate keeps the worker from finishing before the first unsubscription, and the other way round.
+		// At this rate, neither the worker nor the unsubscriptions end before the other begins.
 		rate: 1_500,
 	});
 	const sending = worker.run({ scope: { campaign }, until: 'settled' });
@@ -66,7 +66,7 @@ it('no message is leased for a person who was told "unsubscribed" before', async
 	expect(answers.size).toBe(people);
 	const { sent = 0, canceled = 0 } = await other.reads.countMessages({ scope: { campaign } });
 	expect([sent, sent + canceled]).toEqual([got.length, people]);
-	// Both sides must have won often enough for a race.
+	// Each side must have won for two of a hundred people, or there was no race.
 	expect(Math.min(sent, canceled)).toBeGreaterThan(people / 50);
 	expect(await served.store.reads.status()).toMatchObject({ suppressions: people });
 });

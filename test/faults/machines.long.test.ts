@@ -1,6 +1,6 @@
 /**
  * Two machines run `serve --no-worker` and `worker`; the database and the mail server are on two more. One machine is
- * cut off during a campaign. The mail server must get every message, with at most a crash's number of repeats.
+ * cut off during a campaign. The mail server must get every message, and no more of them twice than after a crash.
  * `MAILCTL_MESSAGES` and `MAILCTL_CUT` (seconds) set another size.
  */
 import type { ChildProcess } from 'node:child_process';
@@ -18,7 +18,7 @@ import { ask, canRunPostgres, startOwn } from '../support/postgres.js';
 const messages = asked('MAILCTL_MESSAGES', 2_000);
 const cutMs = 1_000 * asked('MAILCTL_CUT', 5);
 const patienceMs = 120_000 + 3 * cutMs + 10 * messages;
-/** At most 100 unrecorded outcomes and 5 messages in flight. */
+/** How many messages a cut may repeat: 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 const password = 'geheim';
 

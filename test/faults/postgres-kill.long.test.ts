@@ -23,7 +23,7 @@ import { serveDatabase } from '../support/serving.js';
 const rows = asked('MAILCTL_KILL_ROWS', 4_000);
 const kills = asked('MAILCTL_KILLS', 4);
 const people = expectedPeople(rows);
-/** At most 100 unrecorded outcomes and 5 messages in flight. */
+/** How many messages a kill may repeat: 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 
 const importing = (file: string) =>

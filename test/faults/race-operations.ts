@@ -170,7 +170,7 @@ export const sharing: Readonly<Record<string, Racing>> = {
 		}),
 	acceptSubmission: (_, racer) =>
 		call('acceptSubmission', { ...(fresh[racer] ?? submissionOf([])), key: null }),
-	// Takes all due messages, because which ones several concurrent leases would leave is not defined.
+	// Lease all due messages: which ones would be left is not defined if several leases run at once.
 	lease: () => call('lease', { owner: 'other', now: noon, until: noon + hour, max: 6, scope: null }),
 	renew: ({ leased, expired }) =>
 		call('renew', {

@@ -82,7 +82,7 @@ function toldOf({ name }: Call, answer: unknown): Answered[] {
 	return name.startsWith('drop') ? [] : [{ kind: name, answer }];
 }
 
-/** All steps come first, because a repeated step, or a step before the last one, changes nothing. */
+/** Puts the early steps before all calls. Neither they nor a repeated step changes the outcome of another call. */
 function inSteps(calls: readonly Call[]): Call[] {
 	const steps = calls.flatMap(({ name, command }) => ahead[name]?.((command as { id: number }).id) ?? []);
 	return [...(steps as Call[]), ...calls];

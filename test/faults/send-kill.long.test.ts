@@ -18,7 +18,7 @@ import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.
 
 const rows = asked('MAILCTL_KILL_ROWS', 2_000);
 const kills = asked('MAILCTL_KILLS', 4);
-/** At most 100 unrecorded outcomes and 5 messages in flight. */
+/** How many messages a kill may repeat: 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 
 async function untilSent(sink: SmtpSink, count: number, child: ChildProcess): Promise<void> {

@@ -21,7 +21,7 @@ import { messageIdIn, type SmtpSink, startSmtpSink } from '../support/smtp-sink.
 
 const kills = asked('MAILCTL_KILLS', 10);
 const messages = 400;
-/** At most 100 unrecorded outcomes and 5 messages in flight. */
+/** How many messages a kill may repeat: 100 unrecorded outcomes and 5 messages in flight. */
 const window = 105;
 const program = await bundleProgram('worker-program');
 

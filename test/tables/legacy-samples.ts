@@ -167,7 +167,7 @@ export const samples: readonly Sample[] = [
 ];
 
 /**
- * Creates a table with so many rows. One row in `share` has non-ASCII text; all others are ASCII.
+ * Creates a table with `rows` rows. One row in `share` has non-ASCII text; all others are ASCII.
  */
 export function tableOf({ header, names, cities, sentences }: Sample, rows: number, share = 1): string {
 	const delimiter = header.includes(';') ? ';' : ',';

@@ -9,7 +9,7 @@ import { cellsOf, faultsOf } from './tables.js';
 
 const mib = 1024 * 1024;
 
-/** Repeats `piece` for so many bytes between `before` and `after`, in chunks like those of a file. */
+/** Yields `before`, then `piece` repeated up to `bytes`, then `after`, in chunks like those of a file. */
 async function* pumped(
 	{ before, piece, after }: { before: string; piece: string; after: string },
 	bytes: number,

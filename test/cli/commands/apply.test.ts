@@ -38,7 +38,7 @@ async function place() {
 
 type Call = (words: readonly string[]) => Promise<{ code: number; stdout: string; stderr: string }>;
 
-/** The steps on each target: an empty deployment, created, unchanged, changed, pruned. */
+/** Checks on a target that `apply` creates everything, then changes nothing, then applies a change and prunes. */
 async function expectRoad(call: Call, write: (text: string) => Promise<string>, text: string, count: number) {
 	const file = await write(text);
 	const rows = (stdout: string): { action: string; name: string }[] => JSON.parse(stdout);

@@ -10,7 +10,7 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** Creates a list of 12 and a mail server that refuses while `refusal` holds an answer. */
+/** Creates a list of 12 subscribers, and a mail server that refuses mail while `refusal` has an answer. */
 async function start() {
 	const refusal: { phase: FaultPhase; answer: string }[] = [];
 	const server: FaultServer = await startFaultServer({

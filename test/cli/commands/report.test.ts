@@ -8,7 +8,7 @@ describe('mailctl report', () => {
 	let project: Project;
 	const now = ['--now', '2026-11-07T12:00:00Z'];
 
-	/** One mail on the 5th, three on the 7th. */
+	// Sends one mail on the 5th and three on the 7th.
 	beforeAll(async () => {
 		const sink = await startSmtpSink();
 		project = await makeProject({ smtp: sink.port });

@@ -83,7 +83,7 @@ describe('mailctl senders', () => {
 			env: { HOME: project.folder, MAILCTL_TOKEN: 't' },
 		});
 		service.close();
-		// A dry run of a mail holds nothing against an address there.
+		// A dry run of `send` does not ask another service for its senders.
 		if (words[0] === 'send') expect(code).toBe(0);
 		else expect([code, stderr]).toEqual([2, 'error: this service does not list senders\n']);
 	});

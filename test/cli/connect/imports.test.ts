@@ -57,7 +57,7 @@ const counts = (more: Record<string, number>) => ({
 	...more,
 });
 
-/** Loses the answer; the client does not retry this error, like a process that was killed. */
+/** Stands for a killed process: the answer is lost, and the client does not retry this error. */
 const dies = () => new ApiError('not_authenticated', 'the process ends here');
 
 const nothing = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };

@@ -1,4 +1,4 @@
-// How checks run and are printed, and verdicts on what a test cannot bring about: full disks, old versions, months of mail.
+// How checks run and are printed, and findings that a test cannot cause: full disks, old versions, months of mail.
 import { describe, expect, it } from 'vitest';
 import {
 	type Checks,
@@ -128,7 +128,7 @@ it.each([
 	[900 * mib, 4 * gib, 'warning'],
 	[9 * gib, 100 * gib, 'warning'],
 	[11 * gib, 100 * gib, 'ok'],
-	// A tenth of it would be 400 GiB.
+	// A large disk does not need a tenth of its size free, which would be 400 GiB here.
 	[30 * gib, 4_000 * gib, 'ok'],
 ] as const)('%i free bytes on a disk of %i are judged as %s', (free, total, level) => {
 	expect(judgeSpace({ free, total }).level).toBe(level);
@@ -151,7 +151,7 @@ describe('--name-server', () => {
 		expect(() => createNames(server).close()).not.toThrow();
 	});
 
-	// Port 0 ends the whole process in c-ares, where nothing can catch it.
+	// With port 0, c-ares aborts the whole process.
 	it.each([
 		...['127.0.0.1:0', '[::1]:0', '127.0.0.1:65536', '[::1]:99999', '127.0.0.1:'],
 		...['127.0.0.1:53x', '[::1]x', '[127.0.0.1]:53', '', 'ns.example.com', 'ns.example.com:53'],

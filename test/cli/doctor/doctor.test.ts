@@ -1,4 +1,4 @@
-// The command itself, on a database: what it prints, how it ends, and that it changes nothing.
+// `doctor` on a database: its output, its exit codes, and that it changes nothing.
 import { createHash } from 'node:crypto';
 import { chmodSync, statSync } from 'node:fs';
 import {
@@ -98,7 +98,7 @@ describe('doctor does not change', () => {
 	});
 });
 
-/** Root may write to any file, but not to one that is mounted to be read only. False: it cannot be done here. */
+/** Makes `file` read-only, except `but` in it. For root, this needs a mount; false if that is not possible here. */
 function makeReadOnly(file: string, but?: string): boolean {
 	if (process.getuid?.() !== 0) {
 		const { mode } = statSync(file);

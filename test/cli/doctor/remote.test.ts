@@ -1,4 +1,4 @@
-// Deployments, looked at from the outside: a served engine, other services, and ways that lead nowhere.
+// `doctor` on services: a mailctl server, other services, and connections that fail.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -165,7 +165,7 @@ it('doctor on another service writes nothing, and reports that it is not mailctl
 });
 
 describe('an answer at a base URL', () => {
-	/** The findings where every path, or those in `paths`, answers with this text. */
+	/** Returns the findings on a service that answers each path with `text`, or with its text in `paths`. */
 	async function asked(text: string, { status = 200, paths = {} as Record<string, string> } = {}) {
 		const answer: RequestListener = ({ url = '' }, response) => {
 			const path = url.replace(/\?.*/, '');

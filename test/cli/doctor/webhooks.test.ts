@@ -1,4 +1,4 @@
-// Webhooks that are told nothing any more, or fail for long: on deliveries as a sender settles them.
+// `doctor` reports webhooks that get no more notifications, or that have failed for long.
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Clock, type Micros, microsPerSecond, systemClock } from '../../../src/api/datetime.js';
@@ -11,7 +11,7 @@ import { createNotifiedDatabase } from '../../support/notified-database.js';
 const url = 'https://hooks.example.com/in';
 const answer = { status: 500, error: null, answer: '', duration_ms: 3 };
 
-/** Three notifications of a webhook, each of which came to this. */
+/** Creates three notifications of a webhook: the first call has `result`, the others have `later`. */
 async function notified(
 	result: DeliveryResult,
 	clock: Clock = systemClock,

@@ -1,4 +1,4 @@
-// How the checks ask: what is repeated, what is not, and what an answer never shows.
+// Requests of `smoke`: which of them are repeated, and that no output shows the token.
 import { describe, expect, it } from 'vitest';
 import type { WireExchange, WireResponse } from '../../../src/api/api.js';
 import { ApiError } from '../../../src/api/errors.js';
@@ -10,7 +10,7 @@ function answer(status: number, headers: Record<string, string> = {}, body = '{}
 	return { status, headers, body: new TextEncoder().encode(body), durationMs: 1 };
 }
 
-/** Answers in turn, the last one for ever. */
+/** Gives the answers in turn, and then the last one again. */
 function callerOf(answers: readonly (WireResponse | Error)[], retries = 3) {
 	let asked = 0;
 	const exchange: WireExchange = async () => {

@@ -1,4 +1,4 @@
-// The report in its four forms: what a person, a TAP harness, a JUnit reader and a program make of it.
+// The report of `smoke` as text, TAP, JUnit and JSON.
 import { describe, expect, it } from 'vitest';
 import { paint } from '../../../src/cli/render/terminal.js';
 import type { CheckResult, SmokeReport } from '../../../src/cli/smoke/model.js';

@@ -1,4 +1,4 @@
-// The command itself, on a database: its options, its outputs, its report file.
+// `smoke` on a database: its options, its output and its report file.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

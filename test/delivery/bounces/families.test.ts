@@ -239,7 +239,7 @@ describe('a report is recognized', () => {
 	});
 });
 
-/** A report that a program passes on within a mail. */
+/** A report that a program forwards inside another mail. */
 const quoted = `From: Mail Delivery Subsystem <MAILER-DAEMON@mx.example.net>
 Subject: Returned mail: see transcript for details
 

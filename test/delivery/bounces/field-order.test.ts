@@ -44,7 +44,7 @@ describe('the fields of a recipient group', () => {
 	});
 });
 
-/** Returns the report without places, which differ because the first line of a group stays first. */
+/** Returns the report without `place`, which may change with the order of the fields. */
 function verdictOf(text: string): unknown {
 	const report = readReport(Buffer.from(text, 'latin1'));
 	if (report.kind !== 'bounce' && report.kind !== 'delivery_notice') return report;

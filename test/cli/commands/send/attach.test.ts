@@ -1,4 +1,4 @@
-// `send --attach`: files go with a mail by every way of sending, are shown before, and refused before anything is sent.
+// `send --attach`: each way of sending attaches the files, previews show them, and a bad file stops the send.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
@@ -217,7 +217,7 @@ it.skipIf(!isBuilt)('a send that was killed after the upload continues with the 
 	while (child.exitCode === null && uploadsIn(db) === 0) await new Promise(setImmediate);
 	child.kill('SIGKILL');
 	await gone;
-	// Whatever was recorded by then, the same call completes it.
+	// The same command completes the send, whatever was recorded before the kill.
 	expect(await place.run(words)).toMatchObject({ code: 0 });
 	expect(await arrived(place)).toEqual(toEach('ann', 'bob'));
 });

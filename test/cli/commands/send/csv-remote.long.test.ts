@@ -1,4 +1,4 @@
-// Jobs on a mailctl server: answers that are lost, a server that goes away, a token that may only send.
+// Campaigns from a table on a mailctl server: lost answers, a stopped server, a token that may only send.
 import { afterEach, expect, it } from 'vitest';
 import { cli } from '../../../support/cli.js';
 import { makeProject } from '../../../support/project.js';

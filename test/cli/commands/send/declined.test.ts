@@ -1,4 +1,4 @@
-// A no to the last question of `send`, or the end of the command there: what is left of the campaign, and what is said.
+// The last question of `send` is declined or interrupted: the state of the campaign, and the output of the command.
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
@@ -24,7 +24,7 @@ const states = async () =>
 		({ name, state }) => `${name} ${state}`,
 	);
 
-/** Another count was expected, so that it stays staged. */
+/** Stages the campaign with a wrong `--expect-count`, so that it stays staged. */
 const stageEarlier = () => project.run([...named, '--yes', '--expect-count', '99']);
 
 type Answer = string | (() => Promise<string>);

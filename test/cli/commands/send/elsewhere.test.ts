@@ -1,4 +1,4 @@
-// A deployment by other hands makes its messages by itself: what is shown here is what it will be asked, nothing else.
+// Another service composes its messages itself, so a dry run shows only the request to it.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cli } from '../../../support/cli.js';
 import { type Foreign, startForeign } from '../../../support/foreign.js';
@@ -17,7 +17,7 @@ const run = (words: readonly string[]) =>
 const shared = { from: 'news@example.com', subject: 'In #city#', text_body: 'Hi #name#' };
 const mail = ['--from', shared.from, '--subject', shared.subject, '--text', shared.text_body];
 
-/** Each kind of a send, and the first request it comes to. */
+/** Returns the command of each way to send, and its first request. */
 async function sends() {
 	const table = await project.file('people.csv', 'email,name,city,age\nann@example.com,Ann,Oslo,7\n');
 	const batch = await project.file(

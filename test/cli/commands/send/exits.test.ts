@@ -1,4 +1,4 @@
-// The promises of the exit codes of a send: 13 may have happened, 14 is accepted and queued, 9 reached no recipient.
+// Exit codes of a send: 13 if it may have happened, 14 if it is accepted and queued, 9 if no recipient gets it.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ interface Answer {
 	body?: string;
 }
 
-/** A deployment by other hands whose answer to every POST is this one; counts them. */
+/** Starts another service, which gives every POST this answer. `sends` lists their paths. */
 async function startAnswering({ status, headers = {}, body = '{"detail": "no"}' }: Answer) {
 	const sends: string[] = [];
 	const server = createServer((request, response) => {
@@ -33,7 +33,7 @@ async function startAnswering({ status, headers = {}, body = '{"detail": "no"}' 
 	});
 	await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 	opened.push({ close: () => new Promise((resolve) => server.close(resolve)) });
-	// A TCP server has an address of this kind once it listens.
+	// A listening TCP server has an address of this type.
 	const { port } = server.address() as AddressInfo;
 	const run = (argv: readonly string[]) =>
 		cli(['--base-url', `http://127.0.0.1:${port}`, '--retries', '0', ...argv, '-o', 'json'], {

@@ -1,4 +1,4 @@
-// A dry run and a preview of what would be refused are refused: by the same code, in the same words.
+// A dry run and a preview fail with the exit code and the error of the send itself.
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../../support/project.js';
 

@@ -1,4 +1,4 @@
-/** `send` at a terminal with too little given: asks for the rest, shows the message, and prints the command that does the same. */
+/** `send` at a terminal asks for missing options, shows the message, and prints the command that does the same. */
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ afterEach(() => sink.close());
 
 async function guided(words: readonly string[], answers: Answers, columns?: number) {
 	const result = await typing(answers, (options) => project.run(['send', ...words], options), columns);
-	// A command of a hint that finds no room begins on a line by itself.
+	// Join a hint with its command, which begins on a new line if it does not fit.
 	return { ...result, shown: stripVTControlCharacters(result.stderr).replaceAll(/:\n(?=mailctl )/g, ': ') };
 }
 

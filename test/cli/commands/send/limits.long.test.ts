@@ -10,7 +10,7 @@ const to = (domain: string, count: number) =>
 const set = (project: Project, name: string, value: string) =>
 	project.run(['engine', 'settings', 'set', name, value]);
 
-/** Notes when each message is spoken of. */
+/** Starts a mail server that records the time and the domain of each recipient. */
 async function startCountingSink() {
 	const times: { at: number; domain: string }[] = [];
 	const sink = await startSmtpSink({

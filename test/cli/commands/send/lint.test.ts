@@ -1,4 +1,4 @@
-// Warnings about a content before it is sent: one line a kind, on every way to send, and never a refusal.
+// Warnings about content: one line for each kind, in every way of sending. They never stop the send.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project, said } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';

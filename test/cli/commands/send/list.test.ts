@@ -257,7 +257,7 @@ describe('mailctl send --list', () => {
 		expect(await project.json(mended)).toMatchObject({ name: 'november', messages: { sent: 2 } });
 	});
 
-	/** Ends after what is staged, as a cut does. */
+	/** Fails after it has staged a list, as a power cut would. */
 	const cutOff = connectWith((campaigns) => ({
 		...campaigns,
 		addList: async (...words) => {
@@ -266,7 +266,7 @@ describe('mailctl send --list', () => {
 		},
 	}));
 
-	/** Twelve without a city, beside two with one. */
+	/** Adds twelve subscribers without a city to the two who have one. */
 	async function addPeople(): Promise<void> {
 		const people = Array.from({ length: 12 }, (_, n) => `c${n}@example.com\n`).join('');
 		const file = await project.file('more.csv', `email\n${people}`);

@@ -1,4 +1,4 @@
-// A pipe is read to its end before a campaign is opened; a look at it reads no further than it has to.
+// `send` reads a pipe to its end before it opens a campaign; a preview reads no more of it than it needs.
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ describe('rows through a pipe', () => {
 	const batch = ['send', '--batch', '-', '--yes', '--expect-count', '1'];
 	const jobs = () => project.json(['campaigns', 'list']);
 
-	/** A pipe whose writer has not ended. */
+	/** Returns a pipe that stays open after the text. */
 	function open(text: string): PassThrough {
 		const pipe = new PassThrough();
 		pipe.write(text);
@@ -65,7 +65,7 @@ describe('rows through a pipe', () => {
 
 	it('are previewed before their end', async () => {
 		const row = 'email,name\nann@example.com,Ann\n';
-		// More than is looked at to find the encoding.
+		// More bytes than the detection of the encoding reads.
 		const more = 'bob@example.com,Bob\n'.repeat(100_000);
 		const shown = await project.run([...mail, '--csv', '-', '--preview', 'text'], {
 			stdin: open(row + more),

@@ -20,7 +20,7 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** A server over a database whose mail goes to a sink; `smtp` is another port, or none. */
+/** Starts a server whose mail goes to a sink, or to the port `smtp`. */
 async function serve({ args = [], smtp }: { args?: readonly string[]; smtp?: number } = {}) {
 	const sink: SmtpSink = await startSmtpSink({
 		onRcptTo: ({ address }, _session, callback) => {
@@ -137,7 +137,7 @@ describe('send on a mailctl server', () => {
 				if (text.includes('sending')) stop.abort(new Interrupted('SIGINT'));
 			},
 		});
-		// A hint is broken between words where the terminal ends.
+		// The terminal wraps the hint between words.
 		const said = stripVTControlCharacters(stderr).replaceAll('\n', ' ');
 		expect([code, said]).toEqual([
 			130,
@@ -148,7 +148,7 @@ describe('send on a mailctl server', () => {
 		expect(await readFile(results, 'utf8')).toMatch(/\r\n2,ann@example.com,[0-9a-f-]{36},queued,/);
 	});
 
-	/** A server that accepts messages and is out of reach afterwards. */
+	/** Connects to a server that accepts messages and is then unreachable. */
 	const gone = (...keep: ('messages' | 'templates' | 'campaigns')[]) =>
 		stripped({
 			keep,
@@ -185,7 +185,7 @@ describe('send on a mailctl server', () => {
 });
 
 describe('an unanswered send', () => {
-	/** Takes a whole request and cuts the line instead of answering; says who it is when asked. */
+	/** Starts a service that closes the connection of each POST. `root`: its answer to a GET; null for 404. */
 	async function cutting(root: object | null): Promise<{ baseUrl: string; token: string; sends: string[] }> {
 		const sends: string[] = [];
 		const server = createServer((request, response) => {
@@ -200,7 +200,7 @@ describe('an unanswered send', () => {
 		});
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 		opened.push({ close: () => new Promise((resolve) => server.close(resolve)) });
-		// A TCP server has an address of this kind once it listens.
+		// A listening TCP server has an address of this type.
 		const { port } = server.address() as AddressInfo;
 		return { baseUrl: `http://127.0.0.1:${port}`, token: 't', sends };
 	}
@@ -253,7 +253,7 @@ describe('an unanswered send', () => {
 
 describe('an unanswered release', () => {
 	async function withList(): Promise<Project> {
-		// Nothing is sent, but unsubscribe links need a place to point to.
+		// Nothing listens on port 9: the test only needs a database with a mail server.
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', 'L', '--email', 'a@example.com']);

@@ -1,4 +1,4 @@
-// `--results` writes to new files and its own, and leaves others alone.
+// `--results` writes new files, replaces only results of the same campaign, and refuses other files.
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ describe('mailctl send --results', () => {
 		const read = text(reader.stdout);
 		await project.json(send(pipe));
 		expect((await stat(pipe)).isFIFO()).toBe(true);
-		// It ends with what was written; through a pipe that was replaced nothing comes.
+		// If `send` replaced the pipe by a file, the reader would wait forever.
 		const stuck = setTimeout(() => reader.kill(), 5_000);
 		expect(await read).toMatch(header);
 		clearTimeout(stuck);

@@ -28,7 +28,7 @@ describe('mailctl campaigns resume and cancel', () => {
 	];
 	const sentTo = () => sink.received.flatMap(({ to }) => to);
 
-	/** Broken off after the first batch of 2,000 rows. */
+	/** Interrupts a send after it has staged its first batch of 2,000 rows. */
 	async function breakOffStaging(file = people): Promise<void> {
 		const interrupts = new AbortController();
 		const connectOnce = connectWith((campaigns) => ({
@@ -52,7 +52,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		]);
 	}
 
-	/** Broken off when everything is staged and nothing released. */
+	/** Lets a send fail when it has staged all rows and released none. */
 	async function breakOffBeforeRelease(file = people): Promise<void> {
 		const cut = connectWith((campaigns) => ({
 			...campaigns,

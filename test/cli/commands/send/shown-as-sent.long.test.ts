@@ -1,7 +1,6 @@
 /**
- * The message that a look shows is the one that is sent: on a database of this machine as on a server over one, for
- * every kind of a send. Only the sending makes the number of the
- * message, its time, the signed links, the pixel and the followed links.
+ * A dry run shows the message that is then sent: on a database and on a server, for each way of sending. Only the send
+ * itself creates the id and the time of the message, the signed links, the pixel and the tracked links.
  */
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -135,7 +134,7 @@ function fileNames({ project }: Way, line: readonly string[]): string[] {
 	return line.map((word) => (/\.(csv|ndjson)$/.test(word) ? `${project.folder}/${word}` : word));
 }
 
-/** The mail as a reader and a mail program see it, with names in place of what only the sending makes. */
+/** Parses a mail, and replaces what only the send itself creates by placeholders. */
 async function read(raw: Buffer, links: Way['links']) {
 	const { headers, text = '', html = '' } = await PostalMime.parse(raw);
 	const fields = headers.map(({ key, value }): [string, string] => [key, plain(value, links)]);

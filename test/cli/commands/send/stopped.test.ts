@@ -1,4 +1,4 @@
-// An interrupted send reports its messages: every one that was released is counted, and none twice.
+// An interrupted send counts each released message exactly once.
 import { afterEach, expect, it } from 'vitest';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { cli } from '../../../support/cli.js';
@@ -14,7 +14,7 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** A mail server at which each address but the first waits until it is let pass. */
+/** Starts a mail server that holds each address except the first until `pass` is called with it. */
 async function startGate() {
 	const waiting = new Map<string, () => void>();
 	const open = new Set(['first@example.com']);
@@ -92,7 +92,7 @@ it('a send shows the replies of a server that has finished before the release is
 	expect([code, stderr]).toEqual([9, expect.stringMatching(/^1 bounced: 550 5.1.1 No such user$/m)]);
 });
 
-/** A send on a database of this machine, interrupted while the mail server has the message and has not answered. */
+/** Interrupts a send on a local database after the mail server got the message and before it answers. */
 async function interruptedAtTheDot(answer: Fault) {
 	const stop = new AbortController();
 	const server = await startFaultServer({

@@ -128,7 +128,7 @@ describe('mailctl send at a time', () => {
 		await project.json([...send('--window', '09:00-18:00'), '--no-wait', ...open]);
 		const resume = ['campaigns', 'resume', 'c', '--results', join(project.folder, 'results.csv')];
 		const closed = ['--now', '2026-11-01T17:00:00Z'];
-		// The server's own worker would have seen it before.
+		// With a worker, the server would notice the closed window before the command does.
 		const served = where === 'here' ? null : await startServer(project.db, ['--no-worker', ...closed]);
 		onTestFinished(async () => void (await served?.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: served?.token ?? '' };

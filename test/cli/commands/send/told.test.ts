@@ -1,4 +1,4 @@
-// A campaign reports counts that agree with each other, and how to go on when it ends early.
+// The counts of a campaign agree in all outputs, and a campaign that ends early says how to continue.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -95,7 +95,7 @@ describe('the staging of a list', () => {
 });
 
 describe('a campaign that is interrupted', () => {
-	/** Ctrl-C once so many messages are sent. */
+	/** Sends Ctrl-C when `count` messages are sent. */
 	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {
 		const controller = new AbortController();
 		return {

@@ -1,4 +1,4 @@
-// `send --track off`: no pixel and no link of ours in the mail, by every way of sending; the other links of a mail stay.
+// `send --track off` adds no pixel and replaces no link, in every way of sending.
 import PostalMime from 'postal-mime';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
@@ -40,7 +40,7 @@ async function served(): Promise<Place> {
 	return { ...place, run: (argv, options) => cli(['--base-url', baseUrl, ...argv], { ...options, env }) };
 }
 
-/** The words for each way of sending one mail to ann. */
+/** Returns the command line of each way to send one mail to ann. */
 async function ways(project: Project): Promise<string[][]> {
 	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'B', html_body: written };
 	const batch = await project.file('b.ndjson', JSON.stringify(request));

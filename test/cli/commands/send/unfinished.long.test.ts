@@ -1,4 +1,4 @@
-// Ctrl-C, up-arrow, Enter: the same job beside one that is not finished would mail everybody twice.
+// Ctrl-C, arrow up, Enter: a second campaign beside the unfinished one would mail everybody twice.
 import { readdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -38,7 +38,7 @@ type Kind = (typeof kinds)[number];
 const people = 'email\nann@example.com\n';
 const requests = `${JSON.stringify(request)}\n`;
 
-/** Each kind of a job, over one recipient; what is piped is not what is in the files. */
+/** Returns a campaign of each kind with one recipient. The pipes differ from the files by a line end. */
 async function jobs(project: Project): Promise<Record<Kind, Typed>> {
 	const table = await project.file('people.csv', people);
 	const batch = await project.file('requests.ndjson', requests);
@@ -51,7 +51,7 @@ async function jobs(project: Project): Promise<Record<Kind, Typed>> {
 	};
 }
 
-/** A typed command, with more words behind it. */
+/** Runs a typed command with more options. */
 type Run = (typed: Typed, ...more: readonly string[]) => Promise<CliResult>;
 
 const runIn =
@@ -71,7 +71,7 @@ const documentOf = ({ code, stdout, stderr }: CliResult): unknown => {
 
 const waysOn = (name: string) => `mailctl .*campaigns resume ${name} continues it; `;
 const refusal = (what: string, ways = '') => {
-	// A campaign that is not finished may be a repetition itself.
+	// An unfinished campaign may be a repetition itself, so `--again` beside it needs another name.
 	const again =
 		ways === '' ? 'add --again to send it once more' : '--again with another --campaign sends it once more';
 	return expect.stringMatching(new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}${again}\n$`));
@@ -81,7 +81,7 @@ const refused = (name: string) =>
 		`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago, and is not finished`,
 		waysOn(name),
 	);
-/** Staged, and nothing sent. */
+/** The refusal beside a campaign that is staged and not released. */
 const refusedStaged = (name: string) =>
 	refusal(
 		`"${name}" is the same message to (this list|these recipients), staged and not released`,
@@ -107,7 +107,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(await project.json(['campaigns', 'resume', first.name])).toMatchObject({ messages: { sent: 1 } });
 		const finished = await run(typed);
 		expect([finished.code, finished.stderr]).toEqual([2, refusedSent(first.name)]);
-		// One that was canceled before it reached a recipient is none.
+		// A campaign that was canceled before it sent anything no longer counts.
 		await json('--no-wait', '--again', '--campaign', 'second');
 		const again = await run(typed);
 		expect([again.code, again.stderr]).toEqual([2, refused('second')]);
@@ -230,7 +230,7 @@ it('a campaign is rejected if this machine keeps it for another service', async 
 		expect((await run(otherCase(typed))).stderr).toEqual(refusedStaged(kind));
 		expect(foreign.writes).toEqual([]);
 	}
-	// The host is the same one, however the URL is written.
+	// The same host in another spelling of the URL.
 	const elsewhere: Run = ({ words }) =>
 		cli(['--base-url', `${foreign.baseUrl.replace('http', 'HTTP')}//`, ...words], {
 			env: { MAILCTL_TOKEN: 't', HOME: project.folder },
@@ -244,7 +244,7 @@ it('a campaign is rejected if this machine keeps it for another service', async 
 	expect(foreign.writes).toHaveLength(2 * kinds.length);
 });
 
-/** A domain has no case, and the sender is the same one. */
+/** Writes the sender's domain in another case, which is still the same sender. */
 function otherCase({ words, ...rest }: Typed): Typed {
 	return { words: words.map((word) => word.replace(/^news@example\.com$/, 'news@Example.COM')), ...rest };
 }
@@ -256,7 +256,7 @@ describe('the same mail to the same recipients', () => {
 	const base = (file: string, ...more: string[]) => [
 		...['send', '--csv', file, ...mail, ...options, ...values, ...more, ...agreed],
 	];
-	/** The command with other words. */
+	/** Replaces words of a command. */
 	const instead = (words: readonly string[], changes: Readonly<Record<string, string>>) =>
 		words.map((word) => changes[word] ?? word);
 

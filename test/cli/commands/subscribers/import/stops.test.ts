@@ -31,8 +31,8 @@ async function count(): Promise<unknown> {
 }
 
 /**
- * The engine, with something that happens after so many acknowledged batches. It takes one batch after the other, as a
- * server does: in one process the engine has several in flight, and which is the last one is a matter of luck.
+ * Connects to the engine and calls `happens` after `batches` acknowledged batches. Puts one batch after the other, as
+ * to a server: in one process, the engine has several batches in flight, and any of them may end last.
  */
 function afterBatches(batches: number, happens: () => Promise<void> | void): Connect {
 	let put = 0;
