@@ -190,8 +190,8 @@ const lazyBuiltins = {
 };
 
 /**
- * pg requires its native client if an environment variable is set, but this package does not contain that client. HTTP/2
- * of undici is switched off (`http/client/transport.ts`), and would load four dozen modules of Node.
+ * pg requires its native client if an environment variable is set, but this package does not contain that client. The
+ * HTTP/2 client of undici is switched off (`http/client/transport.ts`), and would load four dozen modules of Node.
  */
 const withoutUnused = {
 	name: 'without-unused',
@@ -264,7 +264,7 @@ const { metafile: ofProgram } = await build({
 	format: 'esm',
 	plugins: [entries, sourcesAsCommonJs, syncTwin, lazyBuiltins, sqlite, withoutUnused],
 });
-// Each thread is one file: chunks shared with threads would split those of the program.
+// Bundle each thread into one file, because chunks shared with threads would split the chunks of the program.
 const { metafile: ofThreads } = await build({
 	...usual,
 	metafile: true,
@@ -278,7 +278,7 @@ const { metafile: ofThreads } = await build({
 
 /**
  * esbuild splits ES modules only, and Node loads those slowly: one by one through promises and the thread pool, 8 ms to
- * start and half a millisecond a file. So the chunks become CommonJS, read at once where they are required.
+ * start and half a millisecond a file. So the chunks become CommonJS, which `require` reads at once.
  */
 // Below a package of type "module" esbuild would take the default export of a chunk for the chunk itself.
 writeFileSync(join(modules, 'package.json'), '{}\n');

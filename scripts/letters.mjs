@@ -1,6 +1,6 @@
 // Writes src/tables/letter-frequencies.ts: how often one letter follows another in the languages of old code pages.
-// It counts the names of countries, languages, currencies and months in Unicode's CLDR, which Intl of a Node with full ICU
-// has, and the names of people and places below.
+// It counts the names of countries, languages, currencies and months in Unicode's CLDR, which Intl contains in a Node with
+// full ICU. It also counts the names of people and places below.
 import { writeFileSync } from 'node:fs';
 
 const names = {
@@ -73,7 +73,7 @@ function* codesOf(type) {
 		}
 }
 
-/** Pairs of letters with the binary logarithm of their count, a digit; `_` is where a word begins or ends. */
+/** Returns pairs of letters, each with the binary logarithm of its count as a digit. `_` marks the ends of a word. */
 function pairsOf(language, own) {
 	const counts = new Map();
 	const add = (text, weight) => {

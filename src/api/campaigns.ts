@@ -190,7 +190,7 @@ export const PlannedTiming = t.component('PlannedTiming', {
 	window: t.optional(t.text),
 	time_zone: t.needed(t.text),
 	opens_at: t.orNull(t.moment),
-	/** `skipped`: the local time does not exist. `repeated`: it occurs twice, and the first counts. */
+	/** `skipped`: the local time does not exist. `repeated`: it occurs twice, and the first occurrence counts. */
 	note: t.orNull(t.word(['skipped', 'repeated'])),
 });
 export type PlannedTiming = Infer<typeof PlannedTiming>;
@@ -328,7 +328,7 @@ export interface Campaigns {
 	/** Throws `conflict` if the key has another spec. A null key names the campaign after its subject and day. */
 	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
 	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
-	/** A repeated `first` gets the stored ack again. Throws `conflict` after a gap, or if the campaign was released. */
+	/** A batch repeated with its `first` gets the stored ack. `conflict`: a gap, or the campaign was released. */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** Like `put`, for requests. An address repeated in requests that differ only in `to` is a `duplicate`. */
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;

@@ -139,7 +139,7 @@ export interface ImportSpec {
 	reactivate: boolean;
 }
 
-/** At most 4 MiB. `null` keeps the stored value. The client repeats a batch whose answer was lost. */
+/** At most 4 MiB. A `null` cell keeps the stored value. The client repeats a batch whose answer was lost. */
 export interface ImportBatch {
 	first: number;
 	columns: readonly string[];
@@ -149,7 +149,7 @@ export interface ImportBatch {
 export interface Imports {
 	/** `key` identifies the job (list, source hash, mapping, options). The same key reopens the job at its position. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
-	/** Atomic. A repeated `first` gets the stored ack again. Throws `conflict` after a gap. */
+	/** Atomic. A batch repeated with its `first` gets the stored ack. Throws `conflict` after a gap. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
 	/** Puts rows that this process has checked. Further batches need not wait for the answer, but fail with this one. */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;

@@ -174,7 +174,7 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
 	return Array.isArray(value);
 }
 
-/** `busy_elsewhere`: a process uses the older schema. `not_overwritten`: done, but deleted data is still in the file. */
+/** `busy_elsewhere`: another process uses the older schema. `not_overwritten`: done, but the file still has deleted data. */
 export type StoreErrorCode =
 	| 'not_a_database'
 	| 'bad_url'

@@ -38,7 +38,7 @@ export interface Tuples {
 	slice(listId: number, request: TupleRequest, call?: Call): Promise<TupleSlice>;
 }
 
-/** Subscribers as the database's own JSON, so that a server writes them without an object for each. */
+/** Subscribers as JSON that the database wrote, so that a server needs no object for each. */
 export interface EncodedSubscribers {
 	json: string;
 	length: number;

@@ -5,7 +5,7 @@ import { texts } from './schema/texts.js';
 
 type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
-/** `syntax`: not JSON, or too many values. Messages quote nothing of the text. */
+/** `syntax`: not JSON, or too many values. Messages do not quote the text. */
 interface JsonFault {
 	code: 'syntax' | 'too_deep' | 'null_characters_not_allowed' | 'surrogate_characters_not_allowed';
 	message: string;

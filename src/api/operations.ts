@@ -265,7 +265,7 @@ export const operations = {
 	// Answers contain a webhook's password (api-decisions 18), so reading them requires more than `read`.
 	...crud('webhooks', Webhook, { all: '/webhooks/', one: '/webhooks/{id}/', scope: 'admin' }),
 	'webhooks.test': get('/webhooks/{id}/run_test/', 'admin', TestResult, { isUnsafe: true }),
-	// Not in the service document, but services of this API have both (api-decisions 48).
+	// Senders and events are not in the service document, but services of this API have them (api-decisions 48).
 	...crud('senders', Sender, { all: '/senders/', one: '/senders/{id}/' }),
 	events: get('/message/events/{uuid}/', 'read', loggedEvents),
 

@@ -54,8 +54,8 @@ export function createReports(context: EngineContext): ReportsPlus {
 }
 
 /**
- * Without dates, a campaign's report covers its first to last day. An unknown campaign is `not_found`; the service
- * document's report has zeros for it (api-decisions 36).
+ * Without dates, the report covers the first to the last day of the campaign. An unknown campaign is `not_found`; the
+ * service document's report has zeros for it (api-decisions 36).
  */
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);

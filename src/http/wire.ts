@@ -106,6 +106,6 @@ export interface PublicRequest {
 
 export interface PublicHandler {
 	(request: PublicRequest): Promise<HttpResponse | null>;
-	/** Null if the request needs the asynchronous way. Never throws. */
+	/** Null if only the asynchronous method can answer. Never throws. */
 	synchronously?(request: PublicRequest): HttpResponse | null;
 }

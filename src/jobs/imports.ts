@@ -109,7 +109,7 @@ class ImportRun {
 		const { signal, maxErrors } = this.#job;
 		for await (const batch of this.#batches()) {
 			if (signal?.aborted) return 'interrupted';
-			// The limit waits for the first new rows, so that totals include all earlier rows.
+			// Check the limit only from the first new rows on, because the totals then include all earlier rows.
 			const isNew = batch.first + batch.count > this.#resumedAt;
 			if (isNew && hasTooManyErrors(maxErrors, this.totals, 'midway')) return 'too_many_errors';
 			this.#takeOff(batch);
@@ -304,7 +304,7 @@ function without(texts: RowTexts, skipped: number): RowTexts {
 
 type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 
-/** Asks for the answers of the earlier run. Its batches may have other sizes: each began where the last one ended. */
+/** Asks for the answers of the earlier run. Its batches may have other sizes, but they leave no gaps. */
 class EarlierAnswers {
 	readonly #ask: AskAgain;
 	readonly #end: number;

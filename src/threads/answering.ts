@@ -11,7 +11,7 @@ class Stopped extends Error {
 	override readonly name = 'Stopped';
 }
 
-/** Answers all questions. Methods begin in the order of the questions. `started` answers once the thread runs. */
+/** Answers all questions, and `started` once the thread runs. Methods begin in the order of the questions. */
 export function answerQuestions(methods: Methods): void {
 	const stopping = new Map<number, AbortController>();
 	const own: Methods = {

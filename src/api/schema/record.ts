@@ -98,7 +98,7 @@ function missingAt(key: string | number, of: Shape<unknown>, value: unknown): Mi
 	return within && { path: `${key}.${within.path}`, kind: within.kind };
 }
 
-/** Service document, "Paginated list envelope". `more`: keys that it may also have. */
+/** Service document, "Paginated list envelope". `more`: further keys of the page. */
 export function pageOf(item: Shape<unknown>, more: Keys = {}): Shape<unknown, 'present'> {
 	const link = described(orNull(text), { format: 'uri' });
 	const besides = Object.fromEntries(Object.entries(more).map(([name, one]) => [name, optional(one)]));

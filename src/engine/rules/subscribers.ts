@@ -179,7 +179,7 @@ export interface Person {
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null if only the service that sends the messages knows the variables; it then gets all values. */
+/** Null if only the service that sends the messages knows its variables. The service then gets all values. */
 type Used = readonly string[] | null;
 
 /**

@@ -132,7 +132,7 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 	return {
 		method,
 		path,
-		// A link to a page contains the whole query.
+		// `query` comes from the link to a page and is complete.
 		query: 'page' in query && typeof values['query'] === 'string' ? values['query'] : encodeQuery(asked),
 		...(body !== undefined && { body: encode(name, content) }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key }, isKeyed: true }),

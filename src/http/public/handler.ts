@@ -131,7 +131,7 @@ async function unsubscribe(
 		}
 		return unsubscribedPage(presentation, scope === 'all' ? { ...reader, list: null } : reader);
 	} catch (error) {
-		// The server, which calls this, answers errors of the request.
+		// The HTTP server answers errors of the request.
 		if (error instanceof ApiError) throw error;
 		ports.failed?.(error);
 		const presentation = await presentationOf(ports, request);

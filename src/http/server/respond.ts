@@ -86,7 +86,7 @@ function retryAfter({ retryAfterMs }: ApiError): Headers {
 
 export type Responder = ReturnType<typeof createResponder>;
 
-/** Reads a shorter rest of a body to the end, so that the connection can be reused. */
+/** Reads the unread rest of a body of at most this size, so that the connection can be reused. */
 const maxDropped = 64 * 1024;
 /** A body up to this size is copied to be sent with the head. */
 const maxJoined = 4 * 1024;
