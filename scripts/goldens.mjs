@@ -1,4 +1,4 @@
-// Writes the records of what users see, test/goldens; with --check compares them and prints what differs.
+// Records what users see in test/goldens. With --check, compares it with the records and prints what differs.
 // With --processes each call that needs no terminal runs as a separate process, and must print the same.
 import { spawnSync } from 'node:child_process';
 

@@ -1,6 +1,6 @@
 // Writes src/tables/letter-frequencies.ts: how often one letter follows another in the languages of old code pages.
-// It counts the names of countries, languages, currencies and months in Unicode's CLDR, which Intl contains in a Node with
-// full ICU. It also counts the names of people and places below.
+// It counts the names of countries, languages, currencies, scripts and months in Unicode's CLDR, which Intl contains in a
+// Node with full ICU. It also counts the names of people and places below.
 import { writeFileSync } from 'node:fs';
 
 const names = {
@@ -44,7 +44,6 @@ const characters = {
 const types = ['region', 'language', 'currency', 'script'];
 const letters = 'abcdefghijklmnopqrstuvwxyz';
 
-/** The codes that Intl has a name for. */
 function* namesOf(language) {
 	for (const type of types) {
 		const display = new Intl.DisplayNames([language], { type, fallback: 'none' });

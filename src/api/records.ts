@@ -81,7 +81,7 @@ export const Webhook = t.component('Webhook', {
 });
 export type Webhook = Infer<typeof Webhook>;
 
-/** The service document shows no body, so a service may omit any value (api-decisions 33). */
+/** The service document shows no body of the answer, so a service may omit any value (api-decisions 33). */
 export const TestResult = t.component('TestResult', {
 	result: t.typed<boolean | null>(t.flag),
 	status_code: t.orNull(t.integer),

@@ -76,7 +76,7 @@ export function submissionOf<Resolved extends object>(
 	return { ...made, type, envelope, from_key, tag, tracking, list_id, context, ...resolved };
 }
 
-/** Stores only the subject: another service has its templates, and the call to that service contains the bodies. */
+/** Stores only the subject: another service resolves its templates, and the stored call to it contains the bodies. */
 export function opaqueContent(
 	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
 ): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {

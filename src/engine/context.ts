@@ -147,7 +147,7 @@ function pageNumber(page: number | undefined): number | null {
 	return Number.isSafeInteger(page) && page >= 1 ? page : null;
 }
 
-// DRF's PageNumberPagination ignores a bad page size, and cuts one that is too large.
+// DRF's PageNumberPagination ignores a bad page size, and reduces one that is too large.
 function pageSize(size: number | undefined): number {
 	if (size === undefined || !Number.isSafeInteger(size) || size < 1) return defaultPageSize;
 	return Math.min(size, maxPageSize);

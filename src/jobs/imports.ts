@@ -234,7 +234,7 @@ function countsOf(rejects: readonly RejectedRow[]): ImportCounts {
 	return { ...noImportCounts, duplicate, rejected: rejects.length - duplicate };
 }
 
-/** Yields the rows one by one, because a batch may have only rejected rows. */
+/** Yields rows instead of a list, because all rows of a batch may be rejected. */
 function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
 	let local = 0;
 	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {

@@ -265,7 +265,7 @@ class RowWriter {
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/** Deactivates a subscriber whose row is ignored but inactive, or has a `disable_reason`. Returns whether it did. */
+	/** Deactivates the subscriber of an ignored row that is inactive or has a `disable_reason`. Returns whether it did. */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;

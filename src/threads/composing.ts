@@ -1,5 +1,5 @@
 /**
- * Threads that compose and sign mails ahead of their requests. Each thread returns mails in a few reused slabs of
+ * Threads that compose and sign mails before they are requested. Each thread returns mails in a few reused slabs of
  * shared memory. Callers read a mail in place until they release it.
  */
 import { availableParallelism } from 'node:os';
@@ -41,7 +41,7 @@ const idleMs = 10_000;
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 /**
- * Starts a thread after `worthwhile` messages, and more while mails come late: at most one per core and `mostThreads`.
+ * Starts a thread after `worthwhile` messages, and more while mails come late: one per core, but at most `mostThreads`.
  * Idle threads end.
  */
 export function createComposingThreads(options: ComposingOptions): ComposingThreads {

@@ -192,9 +192,9 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Finds the recipients that the report names. If it names none, the mail was forwarded, and the report counts for a sole
- * recipient. Such a bounce is rarely hard: the bad address may be a member of a list at the recipient's address. A match
- * by Message-ID then counts only if the report has no addresses, because replies and archives quote Message-IDs.
+ * Finds the recipients that the report names. If it names none, the mail was forwarded, and the report counts only for a
+ * single recipient. Such a bounce is rarely hard: the bad address may be a member of a list at the recipient's address. A
+ * match by Message-ID then needs a report without addresses, because replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,

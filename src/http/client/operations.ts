@@ -92,7 +92,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 		const { answer } = operation;
 		if (answer === undefined) return name.startsWith('ext.') ? assertNothing(success) : assertNoPage(success);
 		const value = decode(success, answer);
-		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // as in `Tuples`
+		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // see `Tuples`
 		return isOfSubscribers(name) ? withMeta(value) : answer.under === undefined ? value : value[answer.under];
 	};
 }
@@ -244,7 +244,7 @@ function acceptedBy(headers: Readonly<Record<string, string>>): Accepted {
 	};
 }
 
-/** The service document shows no body, so accept any success (api-decisions 33). */
+/** The service document shows no body of the answer, so accept any success (api-decisions 33). */
 function testResult({ answer }: Success): TestResult {
 	const body = readJson(answer.body);
 	const answered = body.kind === 'valid' && isRecord(body.value) ? body.value : {};

@@ -186,7 +186,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	return relink(query, await read({ ...size, ...(page !== undefined && { page }) }));
 }
 
-/** Links of the Api lack the query of the request, so replace their query by that of the request with their page. */
+/** Gives each link of the Api the query of the request, but keeps the page number of the link. */
 function relink<P extends Page<unknown, unknown>>(query: Query, page: P): P {
 	const [next, previous] = [link(query, page.next), link(query, page.previous)];
 	return { ...page, next, previous };
