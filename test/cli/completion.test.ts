@@ -121,7 +121,7 @@ describe('completed names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
-	it('appear once for records with one name, and not for unreleased campaigns', async () => {
+	it('appear once for records of the same name, and not for unreleased campaigns', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
 		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);

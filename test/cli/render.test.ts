@@ -96,7 +96,7 @@ describe('a cell', () => {
 		);
 	});
 
-	it('of Markdown has escapes for markup', () => {
+	it('of Markdown escapes markup', () => {
 		expect(markdownCell('a|b <img> [x](y) `c`\n')).toBe('a\\|b \\<img\\> \\[x\\](y) \\`c\\`\\\\n');
 		expect(markdownCell('R&amp;D ~~old~~ C #')).toBe('R\\&amp;D \\~\\~old\\~\\~ C \\#');
 		expect(markdownCell('https://example.com/a_b?c=d&e=f|g')).toBe('<https://example.com/a_b?c=d&e=f\\|g>');

@@ -87,7 +87,7 @@ function write(file: string, all: object): void {
 	} catch {}
 }
 
-/** The parts of an `Api` and of its extensions whose records have names, and the key of the name. */
+/** For the parts of an `Api` and its extensions whose records have names: the kind of name, and its key. */
 const named: Readonly<Record<string, readonly [kind: NameKind, key: string]>> = {
 	lists: ['list', 'name'],
 	fields: ['field', 'variable'],
@@ -126,7 +126,7 @@ function heard<C extends object>(collection: C, names: Told[NameKind], key: stri
 				const answer: unknown = Reflect.apply(call, target, words);
 				if (!(answer instanceof Promise)) return answer;
 				return answer.then((value: unknown) => {
-					// Canceling a campaign before its release deletes it. Others get their name back when they are next read.
+					// Canceling deletes an unreleased campaign. Other campaigns get their name back when they are next read.
 					if (method === 'delete' || method === 'cancel') names.set(String(words[0]), null);
 					else if (isRecord(value) && Array.isArray(value['results'])) value['results'].forEach(note);
 					else note(value);

@@ -13,7 +13,7 @@ import { isMissingFile } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import type { LocalParts } from './parts.js';
 
-/** 256 random bits. The prefix marks a token for people and for secret scanners. */
+/** The secret has 256 random bits. Its prefix marks it as a token for people and secret scanners. */
 export function newToken(): { secret: string; sha256: string } {
 	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
 	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };

@@ -168,7 +168,7 @@ function isOther(place: string): boolean {
 	}
 }
 
-/** True if SQLite cannot read the file. The database of another program is not damaged. */
+/** True if SQLite cannot read the file. A database of another program does not count as damaged. */
 function isDamaged(error: unknown): boolean {
 	const causes = error instanceof Error ? [error, error.cause] : [];
 	return causes.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(one)));

@@ -65,7 +65,7 @@ export type RemoteComposer = ReturnType<typeof createRemoteComposer>;
 
 export const inlineDeadlineMs = 5_000;
 
-/** `missing` names variables with neither a value nor a link. Throws `invalid` if the values make it too large. */
+/** `missing` names variables with neither a value nor a link. Throws `invalid` if the message becomes too large. */
 export function composeMessage(request: ComposeRequest, parts: ComposeParts): Promise<ComposedMessage> {
 	return refusingTooLarge(() => composed(request, parts));
 }
@@ -127,7 +127,7 @@ export function renderContent(
 	});
 }
 
-/** Replaces links that the service would sign by links of a host that cannot exist (RFC 2606 s.2). */
+/** In place of links that only the service can sign: links to a host that cannot exist (RFC 2606 s.2). */
 const standIns: PublicLinks = {
 	unsubscribe_url: 'https://deployment.invalid/unsubscribe',
 	view_url: 'https://deployment.invalid/view',

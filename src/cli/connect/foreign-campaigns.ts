@@ -111,7 +111,7 @@ export class ForeignCampaigns implements Campaigns {
 		return page;
 	};
 
-	/** An interrupted walk starts again, because the list may have changed and no position is reliable. */
+	/** After an interruption, reads the list from the start: it may have changed, so no position is reliable. */
 	readonly addList: Campaigns['addList'] = async (id, listId, call) => {
 		await this.#writing(id);
 		const { writes } = await this.#opened('existing');

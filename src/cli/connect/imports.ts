@@ -73,7 +73,7 @@ function keptImport(store: Store, kept: RowImport, release: () => Promise<void>)
 /** Starting the thread takes longer than reading the rows of a smaller file. */
 const minBytes = 1024 * 1024;
 
-/** Null if this thread should read the rows. Pass the options with which the table was opened. */
+/** Returns null if this thread should read the rows. Pass the options with which the table was opened. */
 export async function bundlesOf(
 	path: string,
 	{ encoding = 'auto', delimiter = 'auto' }: TableOptions,

@@ -188,7 +188,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
 		),
-		// Give the time of waiting instead of the number of messages, because counting reads each of them for every request.
+		// Report how long messages wait, not how many do, because counting would read each of them for every request.
 		...Object.fromEntries(
 			waits.map(({ setting, limit, wait }) => [
 				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,
@@ -312,7 +312,7 @@ function trackingPages(
 	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
-/** Caches `read` for `ms`: each open or bounce needs it, and reading keys may write. Does not cache failures. */
+/** Caches `read` for `ms`, because each open or bounce calls it, and it may write a new key. Caches no failures. */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {

@@ -53,7 +53,7 @@ type Check = () => Answer | Promise<Answer>;
 export type Checks = Readonly<Record<`${Group}.${string}`, Check>>;
 
 export interface Surroundings {
-	/** Returns a mailctl command with the target of this call, to be pasted. */
+	/** Returns a mailctl command that users can paste, with the target of this call. */
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
 	now(): Micros;
@@ -97,9 +97,8 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Checks 
 }
 
 /**
- * Returns findings in the order of the checks. Starts checks that wait for other machines together, after all others:
- * while this thread reads a large database, their answers would seem late. Skips checks without a result when `signal`
- * aborts.
+ * Returns findings in the order of the checks. Starts the checks that wait for other machines last and together: their
+ * answers would seem late while this thread reads a large database. Skips checks without a result when `signal` aborts.
  */
 export async function runChecks(checks: Checks, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {
 	const late = new Promise<Verdict>((resolve) => {

@@ -16,7 +16,7 @@ interface Options extends Selection {
 	nameServer: string | undefined;
 }
 
-/** Exit code 11 for problems. After an abort, prints a partial report, then throws the reason. Throws `UsageError`. */
+/** Returns exit code 11 for problems. After an abort, prints a partial report and throws the reason. */
 export async function doctorCommand(
 	cx: CommandContext,
 	options: Options & { strict: boolean },
@@ -63,7 +63,7 @@ export async function findFaults(
 	}
 }
 
-/** Its reason tells the time; that of `AbortSignal.timeout` says only "the operation was aborted". */
+/** Aborts with a reason that names the limit. `AbortSignal.timeout` says only "the operation was aborted". */
 function timeoutAfter(signal: AbortSignal, ms: number): AbortSignal {
 	const controller = new AbortController();
 	setTimeout(() => controller.abort(new Error(`no answer within ${ms / 1_000} s`)), ms).unref();

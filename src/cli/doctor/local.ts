@@ -93,7 +93,7 @@ function databaseFiles(path: string): string[] {
 	return ['', '-wal', '-shm', '-journal'].map((suffix) => file + suffix).filter((one) => existsSync(one));
 }
 
-/** A quick check takes 1 ms of CPU per MiB, and 10 ms from a slow disk. During it, the process handles no signal. */
+/** A quick check takes 1 ms of CPU per MiB, or 10 ms from a slow disk. Meanwhile, the process handles no signal. */
 const quickBytes = 128 * mebibyte;
 /** SQLite shortens the log to 64 MiB after a checkpoint. */
 const longLogBytes = 256 * mebibyte;
@@ -224,7 +224,7 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
-/** Bytes. Warns below a tenth of the disk, limited to 1 to 20 GiB, because a tenth of a large disk lasts for years. */
+/** Bytes. Warns below a tenth of the disk, but at least 1 GiB and at most 20 GiB, enough for years on a large disk. */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
 	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
 	const fix = 'free some space, or move the database';

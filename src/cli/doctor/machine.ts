@@ -51,8 +51,8 @@ async function judgeAccess(
 }
 
 /**
- * Judges the folder of files with secrets. A user who may write to it can replace the files. Such a user can also put a
- * forged log beside a database, which SQLite trusts. Null: no other user may write.
+ * Judges the folder of files with secrets. A user who may write to it can replace the files, and can put a forged log,
+ * which SQLite trusts, beside a database. Returns null if no other user may write.
  */
 async function judgeFolder(path: string | null): Promise<Verdict | null> {
 	const found = path === null ? null : await stat(path).catch(() => null);

@@ -1,4 +1,4 @@
-/** Types of the result of `connect`, with little code, so that importing this file loads nothing else. */
+/** Has the types of the result of `connect`, and little code, so that importing this file loads nothing else. */
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Content } from '../../api/messages.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../connect/compose.js';

@@ -204,7 +204,7 @@ export async function createContext(
 		try {
 			for (const end of endings.splice(0)) await end();
 			names.keep();
-			// An expression may run forever, and blocks signal handlers.
+			// An expression may run forever and block signal handlers, so let signals end the process.
 			if (query !== null) signals?.release();
 			await query?.end();
 		} finally {

@@ -168,7 +168,7 @@ function fromCliError(error: CliError): Complaint {
 
 function fromApiError(error: ApiError): Complaint {
 	const found = complaint(error.code, apiCodes[error.code], error.message);
-	// Over HTTP, a 5xx is a failure of the server. In a local call, its code tells a full disk from a locked database.
+	// Over HTTP, a 5xx is a failure of the server. In a local call, the code tells a full disk from a locked database.
 	const remote = error.http !== null && error.http.status >= 500;
 	return {
 		...found,

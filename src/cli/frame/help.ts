@@ -82,7 +82,7 @@ export function nodeHelp(node: Command | CommandGroup, path: readonly string[]):
 
 type Row = readonly [left: string, right: string];
 
-/** A title with lines or pairs of columns. `width` is that of the left column, if other sections share it. */
+/** A title with lines or rows of two columns. `width`: of the left column, if other sections share it. */
 type Section = readonly [title: string, rows: readonly (string | Row)[], width?: number];
 
 /** Returns the parts of the help of a command, without empty ones. */

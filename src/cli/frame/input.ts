@@ -265,7 +265,7 @@ export type Parsed =
 			globals: RawGlobals;
 	  };
 
-/** Throws `UsageError`. Global options may stand before the verb, and a command's own without a separate value. */
+/** Throws `UsageError`. The verb may follow global options, and options of the command without a separate value. */
 export function parse(noun: Command | CommandGroup, argv: readonly string[]): Parsed {
 	const { node, path, rest } = follow(noun, argv);
 	const self = isCommand(node) ? node : node.self;

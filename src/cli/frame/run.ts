@@ -103,7 +103,7 @@ function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
 }
 
-/** Commands that need no target or administer profiles ignore targets of flags and variables, and a missing profile. */
+/** Ignores given targets and a missing profile for commands that need no target or administer profiles. */
 function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings {
 	const { command, globals } = parsed;
 	const config = readBeside(parsed, env, paths, unread);

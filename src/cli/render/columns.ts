@@ -14,7 +14,7 @@ export interface Column<T> {
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/** Not wrapped on a card. A table that is too wide shortens names like other texts; then ids, and addresses last. */
+	/** Not wrapped on a card. To fit, a table shortens names first, like other texts, then ids, and addresses last. */
 	isKept?: 'id' | 'name' | 'address';
 	/** Omitted from a table that is too wide: empty columns first, then the widest. */
 	isOptional?: boolean;
@@ -29,7 +29,7 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
-/** Describes the single object that a command prints: its keys, or keys with sample values. Help appends `more`. */
+/** Describes the single object that a command prints: its keys, or keys with sample values. The help adds `more`. */
 export function answers(
 	object: readonly string[] | Readonly<Record<string, string>>,
 	more = '',

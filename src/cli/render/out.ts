@@ -222,7 +222,7 @@ export function linesOf<T>(
 
 /**
  * Formats an object as TSV with a name and a value per line. The name of a part is its path (`messages.sent`). An item
- * of an array has its values in one line, and each line of a text is a separate line.
+ * of an array has its values in one line. A text of several lines has a line for each, with the same name.
  */
 function namedLines(value: unknown, path = ''): string {
 	const line = (cells: readonly unknown[]) => `${[path, ...cells.map(tsvCell)].join('\t')}\n`;
@@ -339,7 +339,7 @@ function isJson(value: unknown): boolean {
 	return typeof value === 'object';
 }
 
-/** One cleaned TSV cell: a tab or line break in a value cannot become one of the file. JSON keeps its own escapes. */
+/** Returns a TSV cell, in which tabs, line breaks and other controls are escaped. JSON keeps its own escapes. */
 export function tsvCell(value: unknown): string {
 	const text = plainText(value);
 	return isJson(value) ? cleanJson(text) : clean(text);

@@ -240,7 +240,7 @@ function drawn(size: { width: number; height: number }, option: object): string 
 	}
 }
 
-/** Turns styles into attributes, because the page's policy blocks styles, and drops hover styles. */
+/** Turns styles into attributes, because the page's security policy blocks styles. Drops hover styles. */
 function withoutStyles(svg: string): string {
 	return svg
 		.replace(/<style ><!\[CDATA\[[^<]*<\/style>/g, '')

@@ -107,7 +107,7 @@ function totalLines(totals: readonly TotalLine[], hasMachines: boolean, width: n
 
 const mostRows = 10;
 
-/** Numbers come before texts, so that on a narrow terminal only the last text is shortened. */
+/** Puts numbers before texts, so that a narrow terminal shortens only the last text. */
 function tableLines(table: ReportTable, width: number): string[] {
 	const { title, header, rows, others = 0 } = table;
 	const told = rows.filter((row) => row.some((cell) => typeof cell === 'number' && cell > 0));

@@ -43,7 +43,7 @@ function dayTable({ days }: SavedReport): ReportTable {
 	return { title: 'Days', header: ['date', ...shown], rows };
 }
 
-/** One row per day with every figure. For Excel, adds a BOM and semicolons, which it splits in all European locales. */
+/** One row per day with every figure. For Excel, adds a BOM and semicolons, at which most European locales split. */
 export function csvOf(saved: SavedReport, isExcel: boolean): string {
 	const { header, rows } = dayTable(saved);
 	const lines = [header, ...rows].map((row) => formatCsvRow(row.map(String), isExcel ? ';' : ','));

@@ -3,7 +3,7 @@ export interface Room {
 	readonly columns: number;
 }
 
-/** Wraps each line separately. Keeps the given commands whole, so that they can be copied; finds others in the text. */
+/** Wraps each line separately. Keeps commands whole, so that they can be copied: given ones, and those in the text. */
 export async function fitSentences(
 	text: string,
 	{ isTTY, columns }: Room,
@@ -31,7 +31,7 @@ export async function fitLines(text: string, width: number): Promise<string> {
 
 const filled = 80;
 
-/** Joins paragraphs that are wrapped for another width, then wraps like `fitLines`. Keeps lines with a command apart. */
+/** Joins lines that are wrapped for another width, unless they have a command. Then wraps like `fitLines`. */
 export function refitLines(text: string, width: number): Promise<string> {
 	const lines: string[] = [];
 	let isOpen = false;

@@ -15,8 +15,8 @@ export interface Leftover {
 }
 
 /**
- * The collection of a kind, and the key that holds the run's name. Compares the whole name, not its beginning: a list
- * called `mailctl-smoke-tests` belongs to the user.
+ * The collection of a kind, and the key that holds the run's name. `name` matches the whole name, not its beginning: a
+ * list called `mailctl-smoke-tests` belongs to the user.
  */
 const places: Readonly<Record<Kind, { collection: string; key: string; name: RegExp }>> = {
 	list: {
@@ -99,7 +99,7 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 
 /**
  * Reads the record again, deletes it if it still has a name of the run, and checks that it is gone. Returns why it
- * remains; null if it is gone, or if an `isUnnamed` one is not a record of the run.
+ * remains; null if it is gone, or if it is `isUnnamed` and belongs to somebody else.
  */
 export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<string | null> {
 	const { kind, id, isUnnamed } = thing;

@@ -38,7 +38,7 @@ export class Run {
 	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
-	/** POST requests, which may have created records even without an answer: by path, their bodies by the answered id. */
+	/** POST requests by path, which may have created records even without an answer. Has the bodies by answered id. */
 	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;
 
