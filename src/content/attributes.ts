@@ -112,7 +112,7 @@ export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	});
 }
 
-/** If a value begins with an entity, the tokenizer does not report where it starts. */
+/** Searches for the start of a value, because the tokenizer does not report it if the value begins with an entity. */
 function valueStart(html: string, nameEnd: number, isQuoted: boolean): number {
 	const equals = /[ \t\r\n\f]*=[ \t\r\n\f]*/y;
 	equals.lastIndex = nameEnd;

@@ -74,7 +74,7 @@ function alternativeOf(html: string, isDeep: boolean): { text: string | null; wa
 }
 
 const maxInlineBytes = 2 * 1024 * 1024;
-/** Limits the result, because a rule of 1 KB may be copied into each of 10,000 elements. */
+/** Limits inlined HTML, because a rule of 1 KB may be copied into each of 10,000 elements. */
 const maxInlinedLength = 2 * maxInlineBytes;
 
 function inlineStyles(

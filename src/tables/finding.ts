@@ -78,7 +78,7 @@ export interface RejectedRow {
 
 const rejectsName = /\.rejects(?:-(\d{1,9}))?\.csv$/;
 
-/** Returns the next name in a source's series: `people.csv.rejects.csv`, `people.csv.rejects-2.csv` … */
+/** Returns the next name for the rejects of a source: `people.csv.rejects.csv`, then `people.csv.rejects-2.csv` … */
 export function nextRejectsPath(path: string): string {
 	const found = rejectsName.exec(path);
 	if (found === null) return `${path}.rejects.csv`;

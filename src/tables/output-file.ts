@@ -64,7 +64,7 @@ interface Place {
 }
 
 export class OutputFile {
-	/** The temporary path, for code that writes the file itself. Such code must not close it before `finish`. */
+	/** The temporary path, for code that writes the file itself before it calls `finish`. */
 	readonly path: string;
 	readonly #file: FileHandle;
 	readonly #named: string;

@@ -201,7 +201,7 @@ function unlessCut(found: Fault | 'cut'): Fault | null {
 	return found === 'cut' ? null : found;
 }
 
-/** Returns the offset after the closing quote. `cut`: the block or the maximum length ends before it is certain. */
+/** Returns the offset after the closing quote. `cut`: the block or the maximum length ends before that is certain. */
 function endOfQuotes(
 	bytes: Buffer,
 	start: number,

@@ -154,7 +154,7 @@ async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): Asyn
 		yield markBroken(decoder.write(Buffer.from(chunk)));
 	}
 	yield markBroken(decoder.end() ?? '');
-	// The decoder drops an odd last byte.
+	// The decoder drops an odd last byte, so yield an invalid byte instead.
 	if (encoding.startsWith('utf-16') && length % 2 === 1) yield broken;
 }
 

@@ -85,7 +85,7 @@ function readHint(text: string): { delimiter: string; bytes: number } | null {
 
 const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
 
-/** A text that starts with an object is NDJSON: CSV headers rarely do. So is an array with one object per line. */
+/** A text is NDJSON if it starts with an object, as CSV headers rarely do, or is an array with an object per line. */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
 	const start = text.trimStart();
 	if (start.startsWith('[')) {
@@ -109,7 +109,7 @@ function beginsWithObjectLine(text: string): boolean {
 	return object.startsWith('{') && object.endsWith('}');
 }
 
-/** Picks the delimiter with which most of the first 20 records have the header's width, then that with more columns. */
+/** Picks the delimiter with which most of 20 records have the header's width; of several, that with most columns. */
 function detectDelimiter(text: string, isWhole: boolean): string {
 	const bytes = Buffer.from(text);
 	let best = { delimiter: ',', agreement: 0, width: 1 };
@@ -127,7 +127,7 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/** Spreadsheets pad lines with delimiters, so last columns are blank if the first 1,000 rows have no cells there. */
+/** Counts the last columns that are blank in the header and 1,000 rows: spreadsheets pad lines with delimiters. */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
@@ -215,7 +215,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 
 const noText = new Set(['base64', 'hex']);
 
-/** UTF-8 letters are rare byte sequences in a code page, but one or two can be ideographs of a multi-byte page. */
+/** True if the bytes contain UTF-8 letters. One or two of them may be ideographs in a multi-byte code page instead. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);

@@ -91,7 +91,7 @@ export class RejectsFile {
 		return this.#state.path;
 	}
 
-	/** Resolves after the rows are on the disk. Do not call it again before that. */
+	/** Resolves after the rows are on the disk. Wait for that before the next call. */
 	async write(rows: Iterable<RejectedRow>): Promise<void> {
 		this.#formatNews(rows);
 		const { bytes, count } = this.#lines;
@@ -222,7 +222,7 @@ async function readAt(path: string, start: number, length: number): Promise<Buff
 	}
 }
 
-/** Counts only quotes and line feeds, because a table reader may reject these rows. */
+/** Finds whole rows by their quotes and line feeds, because a table reader may refuse rejected rows. */
 async function findWholeRows(path: string): Promise<{ last: number; end: number }> {
 	let [last, end, offset] = [0, 0, 0];
 	let isQuoted = false;

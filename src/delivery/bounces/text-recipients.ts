@@ -171,7 +171,7 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-/** Returns `sentence` if the address is in a sentence, of at most three lines, that reports a failure. */
+/** Returns `sentence` if a sentence around the address, within two lines of it, reports a failure. */
 function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): string {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);

@@ -113,7 +113,7 @@ export class SmtpPool {
 
 	#sendOn(session: Session, mail: Mail): Promise<Conversation | null> {
 		const sending = session.send(mail);
-		// Another mail can follow this one on the connection.
+		// Wake a waiting mail, because it can follow this one on the connection.
 		if (this.#mayTakeMore(session)) this.#wake();
 		return sending;
 	}
