@@ -21,7 +21,7 @@ export const CampaignSession = t.component('CampaignSession', {
 });
 export type CampaignSession = Infer<typeof CampaignSession>;
 
-/** Describes the file and the options that determine the rows. Comparisons of campaigns ignore only `path`. */
+/** Describes the file and the options that determine the rows. `SpecIdentity` ignores `path`, and `mail` also `track`. */
 export type CampaignSource = Readonly<Record<string, string>>;
 
 export interface CampaignSpec extends Given<typeof campaignFields> {
