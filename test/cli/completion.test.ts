@@ -135,7 +135,7 @@ describe('completed names', () => {
 	});
 });
 
-it('a completion script rejects -o json, unless only the environment sets it', async () => {
+it('completion bash rejects -o json, but ignores MAILCTL_OUTPUT', async () => {
 	for (const format of ['json', 'ndjson'])
 		expect(await cli(['completion', 'bash', '-o', format])).toEqual({
 			code: 2,

@@ -59,7 +59,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		['?connect_timeout=5&schema=two', '-two'],
 		['?schema=select', '-select'],
 		['?pool=3&schema=public', ''],
-	])('names the file of the first token after the database: %s', async (query, ending) => {
+	])('stores the first token in a file that is named after the database: %s', async (query, ending) => {
 		const place = new URL(await server.createDatabase());
 		const named = `${place.href}${query}`;
 		expect((await cli(['engine', 'init', '--db', named], { env: { HOME: home } })).code).toBe(0);

@@ -31,7 +31,7 @@ export async function fitLines(text: string, width: number): Promise<string> {
 
 const filled = 80;
 
-/** Joins lines that are wrapped for another width, unless they have a command. Then wraps like `fitLines`. */
+/** Joins the lines of paragraphs for another width, but not commands and indented lines. Then wraps like `fitLines`. */
 export function refitLines(text: string, width: number): Promise<string> {
 	const lines: string[] = [];
 	let isOpen = false;

@@ -44,7 +44,7 @@ describe('sentences', () => {
 		);
 	});
 
-	it('measure wide characters, and keep the indentation', async () => {
+	it('wrap by the width of characters, and keep the indentation', async () => {
 		const lines = (await fitSentences(`  ${'山田太郎 '.repeat(9).trim()}`, terminal)).split('\n');
 		expect(lines.every((line) => widthOf(line) < 40 && line.startsWith('  山'))).toBe(true);
 		expect(lines.join('').match(/山田太郎/g)).toHaveLength(9);
