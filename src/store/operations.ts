@@ -321,7 +321,7 @@ const writes = {
 	>(),
 
 	createField: op<{ input: inputs.FieldInput; now: Micros }, Written<records.Field>>({ prepares: true }),
-	/** A rename renames the key in every subscriber's meta. `deleteField` removes the key, in slices. */
+	/** A rename renames the key in every subscriber's meta. */
 	patchField: op<{ id: number; patch: Partial<inputs.FieldInput> }, Written<records.Field>>({
 		repeatable: true,
 	}),

@@ -15,7 +15,7 @@ describe('the check for a URL', () => {
 		['/x', undefined, false],
 		['http://[::zz]/ü', undefined, false],
 		['', undefined, false],
-	])('parses %s at %s with the same result every time: %s', (text, base, is) => {
+	])('gives the same answer every time for %s with the base %s: %s', (text, base, is) => {
 		const others = new Set<number>();
 		for (let at = 0; at < often; at += 1) if (canParseUrl(text, base) !== is) others.add(at);
 		expect([...others].slice(0, 3)).toEqual([]);

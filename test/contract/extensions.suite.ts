@@ -124,7 +124,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await api.lists.get(list.id)).overall_subscribers_count).toBe(2);
 			});
 
-			it('do not activate an inactive subscriber unless asked to (14)', async () => {
+			it('activate no inactive subscriber without reactivate, even with is_active (14)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com', is_active: false });
 				const { id } = await ext.imports.open(unique('key'), spec(list.id));
@@ -342,7 +342,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(ext.exports.slice(list.id, { after: -1, limit: 1 }), 'invalid');
 			});
 
-			it('read it as tuples with the values of those records', async () => {
+			it('read a list as tuples with the values of its records', async () => {
 				const [exports, tuples, list] = [ext.exports, ext.tuples, await newList()];
 				for (const name of ['a', '"b", \u2028 <é>', 'c'])
 					await api.subscribers(list.id).create({ email: `${name.charCodeAt(0)}@example.com`, name });
@@ -481,7 +481,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const mail = { type: 'BULK', subject: 's', text_body: 'Hello #name#' } as const;
 			const spec = (): CampaignSpec => ({ from: subject.sender, ...mail });
 
-			it('stage a list, release it in one transaction, and send to nobody twice', async () => {
+			it('stage a list, are released in one transaction, and send to nobody twice', async () => {
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
 				for (const email of ['a@example.com', 'b@example.com']) await subscribers.create({ email });
@@ -683,7 +683,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await reopen()).toMatchObject({ id, position: 0 });
 			});
 
-			it('are at most ten thousand and 4 MiB at once', async () => {
+			it('are limited to ten thousand and 4 MiB at once', async () => {
 				const { campaigns, id } = await opened();
 				const recipients = Array.from({ length: 10_000 }, (_, n) => ({
 					to: `n${n}@example.com`,

@@ -115,7 +115,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			});
 		});
 
-		it('block mail until they are removed, one reason or all', async () => {
+		it('block mail until they are removed, by reason or all at once', async () => {
 			const email = unique('stop');
 			const list = await api.lists.create({ name: email, email_reason: 'r' });
 			const { id } = await api.subscribers(list.id).create({ email });

@@ -314,7 +314,7 @@ describe('the report', () => {
 		expect((await engine.report({ event_types: ['SENT'] })).total.hardbounced_percent).toBe(0);
 	});
 
-	it('counts a message that was sent and bounced once', async () => {
+	it('counts a message as one attempt if it bounced after it was sent', async () => {
 		const [first] = await sent(2, 'a');
 		await sent(1, 'b', 'bounced');
 		await sent(1, 'c', 'failed');
@@ -332,7 +332,7 @@ describe('the report', () => {
 		});
 	});
 
-	it('covers the whole life of a campaign, and rejects an unknown one', async () => {
+	it('covers the whole life of a campaign, and rejects an unknown campaign', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const begun = now - 400 * 86_400 * 1e6;
 		const body = { from: 'news@example.com', subject: 's', text_body: 't' };

@@ -119,7 +119,7 @@ describe('a token with the scope send', () => {
 		});
 	});
 
-	it('cannot send to a list that only another token can read', async () => {
+	it('cannot add a list to a campaign of another token, only to its own', async () => {
 		const list = await apiOf('admin').lists.create({ name: 'News', email_reason: 'asked' });
 		const { id } = await openOf('shop');
 		await expect((await of('desk', 'campaigns')).addList(id, list.id)).rejects.toMatchObject(notFound);

@@ -184,7 +184,7 @@ describe('an import that is resumed', () => {
 		}
 	});
 
-	it('ends the same if the second run has other batches', async () => {
+	it('has the same result if the second run has other batches', async () => {
 		const meant = await inTwoRuns(null, 'before');
 		for (const loss of ['before', 'after'] as const) {
 			for (const stopAt of [10, 40]) {

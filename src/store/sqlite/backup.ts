@@ -221,7 +221,7 @@ export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}):
 export function assertAlone(file: string): void {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
-		// In exclusive mode the connection fails if another one is open.
+		// In exclusive mode, this connection fails if another connection is open.
 		db.pragma('locking_mode = EXCLUSIVE');
 		db.exec('BEGIN EXCLUSIVE; ROLLBACK');
 	} catch (error) {

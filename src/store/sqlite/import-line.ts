@@ -15,7 +15,7 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-/** SQLite recompiles all statements before and after a `load` group, which does not pay for fewer rows. */
+/** SQLite recompiles all statements before and after a `load` group, which does not pay off for fewer rows. */
 const fewestExpected = 20_000;
 const maxRefused = 10_000;
 

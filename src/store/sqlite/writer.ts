@@ -39,7 +39,7 @@ interface WriterOptions {
 
 export interface Pace {
 	maxGroupMs: number;
-	/** Operations may take this many times as long as BEGIN and COMMIT. Further operations wait for the next group. */
+	/** Operations of a group may take this many times as long as BEGIN and COMMIT. Further operations wait for the next group. */
 	maxGroupCosts?: number;
 	pauseMs: number;
 	pauseEveryMs?: number;

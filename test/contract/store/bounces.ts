@@ -193,7 +193,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await suppressions()).toBe(0);
 		});
 
-		it('makes a subscriber inactive after five soft ones in a row over seven days', async () => {
+		it('makes a subscriber inactive after five soft bounces in a row over seven days', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const bounceAt = async (at: Micros) => {
 				const message = await sent('ann@example.org', {}, at);

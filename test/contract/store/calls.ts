@@ -57,7 +57,7 @@ export function describeCalls(open: OpenEmpty): void {
 		const leftOutOf = (id: string, more: object = {}) =>
 			store.reads.sliceLeftOut({ id, after: 0, limit: 100, ...more });
 
-		it('contains all calls with its UUID, and shows type, subject and list of the newest', async () => {
+		it('contains all calls with its UUID, and shows type, subject and list of the newest call', async () => {
 			const campaign = newUuid();
 			await send(store, ['a@example.org'], { campaign, type: 'TRANSACTIONAL' });
 			const content = { ...plainContent, subject: 'Second' };

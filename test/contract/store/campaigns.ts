@@ -70,7 +70,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			});
 		});
 
-		it('cancel unsent messages after a release, and record the outcome of those in flight', async () => {
+		it('cancel unsent messages after a release, and record the outcome of leased ones', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await deliver(store, { kind: 'sent', reply: accepted250 });
 			const [leased] = await lease(store, { max: 1 });
@@ -127,7 +127,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
-		it('report messages of send calls that joined them separately, before and after a release', async () => {
+		it('count messages of joined send calls separately, before and after a release', async () => {
 			const campaign = await staged('job');
 			const page = { page: 1, page_size: 9, key: 'job', now: noon };
 			const told = async () => ({

@@ -93,7 +93,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 		});
 
-		it('is not started under a lost lease', async () => {
+		it('is not marked under a lost lease', async () => {
 			const first = await leased(noon);
 			await leased(noon + hour);
 			await store.queue.beginComposing(first);

@@ -228,7 +228,7 @@ export function describeImports(open: OpenEmpty): void {
 				for (const email of to) expect((await newSubscriber(store, list_id, email)).is_active).toBe(false);
 			});
 
-			it('suppress existing rows too, without another change', async () => {
+			it('suppress existing people too, without another change', async () => {
 				await load(columns, rows);
 				for (const [email_key = ''] of rows)
 					await store.writes.removeSuppressions({

@@ -99,7 +99,7 @@ describe('a redirect', () => {
 		await foreign.close();
 	});
 
-	it('names its target cleaned and without the token', async () => {
+	it('is reported with its target, but without the token and control characters', async () => {
 		const location = `https://elsewhere.example/?token=${token}&x=\u0085`;
 		service.answer({ kind: 'empty', status: 302, headers: { location } });
 		const { message } = await failure(client().api.lists.page({}));
@@ -108,7 +108,7 @@ describe('a redirect', () => {
 	});
 });
 
-describe('pages with a foreign next', () => {
+describe('pages with a next link to another origin', () => {
 	it('continue at the base URL, so that the token stays there', async () => {
 		const foreign = await startHostileService();
 		service.answer(
@@ -158,7 +158,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 	it.each<[string, Act]>([
 		['a server that never answers', { kind: 'silent' }],
 		['a server that answers byte by byte', { kind: 'drip' }],
-	])('when %s is reported at the deadline', async (_, act) => {
+	])('from %s is reported at the deadline', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { timeoutMs: 250 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: true });
@@ -175,7 +175,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		expect(error.message).toBe(`${service.url}: no complete answer within 750 ms`);
 	});
 
-	it('is reported for a token that a header cannot contain, without the token', async () => {
+	it('is reported if a header cannot contain the token, which stays secret', async () => {
 		const error = await failure(client({ token: 'two\r\nlines' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(error.message).not.toContain('two');

@@ -222,7 +222,7 @@ describe('answers', () => {
 		await expect(client.api.report({})).rejects.toMatchObject({ code: 'bad_answer' });
 	});
 
-	it('report what a send was accepted as, if they contain it', async () => {
+	it('to a send report its campaign and submission if headers name them', async () => {
 		const accepted: unknown[] = [];
 		const onAccepted = (one: unknown) => accepted.push(one);
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };

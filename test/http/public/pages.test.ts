@@ -72,7 +72,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('has no English words in another language, except words that are equal', () => {
+	it('has no English words in another language, except words that both languages share', () => {
 		const words = (language: Language) => {
 			const { body } = unsubscribePage(
 				{ language, branding: unbranded },
@@ -114,7 +114,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('shows the logo with the sender’s name as alternative, or only the name', () => {
+	it('shows the logo with the sender’s name as alt text, or only the name', () => {
 		const shown = (branding: Partial<Branding>) =>
 			/<header>.*<\/header>/.exec(
 				String(notFoundPage({ language: 'en', branding: { ...unbranded, ...branding } }).body),

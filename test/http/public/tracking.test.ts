@@ -194,7 +194,7 @@ describe('a tracked link', () => {
 		]);
 	});
 
-	it('that is not exactly one of the mail gives a 404 page, never a redirect', async () => {
+	it('that is not exactly a link of the mail gives a 404 page, never a redirect', async () => {
 		const { links, pixel, id } = await mail();
 		const [first = '', second = ''] = links;
 		const o = /\/o\/([\w-]+)/.exec(pixel)?.[1] ?? '';
@@ -317,7 +317,7 @@ describe('unsubscribing', () => {
 		const post = async (fields: Record<string, string>) =>
 			(await ask(url, { method: 'POST', body: new URLSearchParams(fields) })).text();
 
-		it('offers that list, preselected, and all', async () => {
+		it('offers that list, preselected, and all mail', async () => {
 			const page = await (await ask(url)).text();
 			expect(page).toContain(
 				'<input type="radio" name="scope" value="list" checked><span>This list: “Birds &amp; &lt;bees&gt;”</span>',

@@ -33,7 +33,7 @@ describe('the lookup of a token', () => {
 		expect(asked.length).toBe(3);
 	});
 
-	it('is repeated after a failure, which every request gets', async () => {
+	it('fails the request if it fails, and is repeated for the next one', async () => {
 		let isBroken = true;
 		const shaky = createAuthenticator({
 			findToken: async () => {

@@ -71,7 +71,7 @@ describe('bodies', () => {
 		expect(Object.keys(answer.body as object)).toEqual(['name', 'email_reason']);
 	});
 
-	it('with keys like __proto__ change only themselves', async () => {
+	it('with keys like __proto__ do not change any other value', async () => {
 		const raw = '{"__proto__": {"name": "x"}, "constructor": 1, "email_reason": "y"}';
 		expect(await wire('POST', '/sub/lists/', { raw })).toMatchObject({
 			status: 400,
@@ -80,8 +80,8 @@ describe('bodies', () => {
 	});
 });
 
-describe('authorization', () => {
-	it('contains the required and the given scopes in headers of a 403', async () => {
+describe('authorization and query parameters', () => {
+	it('name the required and the given scopes in headers of a 403', async () => {
 		const told = async (method: string, path: string, token: string) => {
 			const { status, headers } = await wire(method, path, { token });
 			return [status, headers.get('x-accepted-scopes'), headers.get('x-token-scopes')];
@@ -94,7 +94,7 @@ describe('authorization', () => {
 		expect(await told('GET', '/sub/lists/', tokens.read)).toEqual([200, null, null]);
 	});
 
-	it('allows every request that the scopes cover', async () => {
+	it('allow every request that the scopes cover', async () => {
 		const may = async (token: string, method: string, path: string) =>
 			(await wire(method, path, { token, ...(method === 'POST' && { body: {} }) })).status !== 403;
 		const paths: [string, string][] = [
@@ -112,7 +112,7 @@ describe('authorization', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('limits tuples to the requested keys, and rejects an unknown key', async () => {
+	it('limit tuples to the requested keys, and reject an unknown key', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
@@ -133,7 +133,7 @@ describe('authorization', () => {
 		...['messages/?status', 'messages/slice/?ordering', 'mailings/?state', 'mailings/?ordering'],
 		...['suppressions/?reason', 'suppressions/?source', 'webhooks/1/deliveries/?state'],
 		...['webhooks/1/deliveries/?ordering', `mailings/${unknown}/results/?only`],
-	])('rejects an unknown value of %s=, and an empty one', async (path) => {
+	])('reject an unknown value of %s=, and an empty value', async (path) => {
 		for (const word of ['bogus', '']) {
 			const { status, text } = await wire('GET', `/ext/${path}=${word}`);
 			const body = { [path.split('?')[1] ?? '']: [`"${word}" is not a valid choice.`] };
@@ -141,7 +141,7 @@ describe('authorization', () => {
 		}
 	});
 
-	it('throttles each token by its name', async () => {
+	it('throttle each token by its name', async () => {
 		let now = 0;
 		await restart({
 			handler: { throttle: createThrottle({ perSecond: 0.4, burst: 2, clock: { now: () => now } }) },
@@ -256,7 +256,7 @@ describe('sending', () => {
 			...(key !== null && { headers: { 'Idempotency-Key': key } }),
 		});
 
-	it('returns headers that say what the call was accepted as', async () => {
+	it('returns the submission, and the campaign of a bulk call, in headers', async () => {
 		await deployment.store.writes.putSettings({ values: { public_url: 'https://mail.example.com' }, now: 0 });
 		const one = await send(null);
 		expect(one.status).toBe(200);
@@ -435,7 +435,7 @@ describe('metrics and logs', () => {
 		).toBe(true);
 	});
 
-	it('have one line for each request, without query, token or body', async () => {
+	it('contain one log line for each request, without query, token or body', async () => {
 		await wire('GET', '/sub/lists/?email=secret@example.com');
 		await wire('GET', `/${tokens.admin}/sub`, { token: null });
 		await wire('GET', `/sub/lists/${tokens.admin}/`);

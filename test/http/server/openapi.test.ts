@@ -26,7 +26,7 @@ describe('the OpenAPI document', () => {
 		expect(names.length).toBe(Object.keys(operations).length + 5);
 	});
 
-	it('refers only to existing parts, and contains no unused ones', () => {
+	it('refers only to existing parts, and contains no unused parts', () => {
 		const references = new Set(referencesIn(document));
 		for (const reference of references) expect(lookUp(reference), reference).toBeDefined();
 		const kept = Object.entries(document['components'] as Record<string, object>)

@@ -133,7 +133,7 @@ describe('a request that is too large', () => {
 		expect(await third.read()).toMatchObject({ status: 201 });
 	});
 
-	it('is read to its end if it is short, and the connection continues', async () => {
+	it('is read to its end if its body is short, and the connection continues', async () => {
 		await start({ server: { limits: { maxBytesInFlight: 1000 } } });
 		const wire = await open();
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 60000\r\n\r\n`;
@@ -354,7 +354,7 @@ describe('a malformed request', () => {
 		expect(JSON.parse(answer?.body ?? '')).toEqual({ detail: expect.any(String) });
 	});
 
-	it('with a broken chunk gets one answer and ends', async () => {
+	it('with a broken chunk gets one answer, and the connection ends', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\nzz\r\n`);
@@ -606,7 +606,7 @@ describe('public pages', () => {
 		]);
 	});
 
-	it('have the same limits for the URL and the Host header', async () => {
+	it('have the same rules for the URL and the Host header as the API', async () => {
 		const synchronously = () => ({ status: 200, headers: {}, body: 'page' });
 		await start({ server: { publicPages: Object.assign(async () => null, { synchronously }) } });
 		const wire = await open();
