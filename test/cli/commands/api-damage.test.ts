@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { wireOf } from '../../support/wire.js';
 
-describe('an answer with a million nested levels', () => {
+describe('JSON with a million nested levels', () => {
 	const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
 	const call = (words: readonly string[], options: { columns?: number } = {}) =>
 		cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/', ...words], {
@@ -15,13 +15,13 @@ describe('an answer with a million nested levels', () => {
 			...options,
 		});
 
-	it('passes unchanged to a pipe, and ends with 7 if JSON is required', async () => {
+	it('in an answer passes unchanged to a pipe, and ends with 7 if JSON is required', async () => {
 		expect((await call([])).stdout).toHaveLength(deep.length);
 		expect(await call(['-o', 'json'])).toMatchObject({ code: 7, stdout: '' });
 		expect(await call(['--paginate'])).toMatchObject({ code: 7, stdout: '' });
 	});
 
-	it('in a refusal keeps the status of the refusal', async () => {
+	it('in a refusal ends with the exit code of the refusal', async () => {
 		const { connect } = wireOf(() => ({ status: 404, body: deep }));
 		expect(
 			await cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/'], { connect }),
@@ -30,7 +30,7 @@ describe('an answer with a million nested levels', () => {
 		});
 	});
 
-	it('ends with 2 as a request body that must be parsed', async () => {
+	it('in a request body ends with 2 if it must be parsed', async () => {
 		const { connect } = wireOf(() => ({}));
 		const words = [
 			'--base-url',

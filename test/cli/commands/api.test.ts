@@ -80,7 +80,7 @@ describe('mailctl api', () => {
 		[429, 7],
 		[301, 7],
 		[500, 7],
-	])('exits with %i as %i, with the body on stdout and one error line on stderr', async (status, exit) => {
+	])('maps the status %i to the exit code %i, and prints the body to stdout and one error line to stderr', async (status, exit) => {
 		const wire = always({ status, body: '{"detail":"So."}' });
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/x/?a=1'], { connect: wire.connect });
 		expect({ code, stdout }).toEqual({ code: exit, stdout: '{"detail":"So."}' });
@@ -102,7 +102,7 @@ describe('mailctl api', () => {
 		});
 	});
 
-	it('requires a JSON answer with -o json', async () => {
+	it('accepts only JSON or an empty answer with -o json', async () => {
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/', '-o', 'json'], {
 			connect: always({ body: '<html>' }).connect,
 		});
@@ -145,7 +145,7 @@ describe('the path of a raw request', () => {
 		'/\\evil.example/x',
 		'/x/%2E%2e/admin/',
 		'file:///etc/passwd',
-	])('rejects %s before any request', async (given) => {
+	])('is rejected before any request: %s', async (given) => {
 		const wire = always({});
 		const { code } = await cli([...base, 'GET', given], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
@@ -159,7 +159,7 @@ describe('the path of a raw request', () => {
 		[['GET', '/x/', '--header', 'X-A: 1\r\nX-B: 2']],
 		[['GET', '/x/', '-o', 'csv']],
 		[['POST', '/x/', '--paginate']],
-	])('rejects %j', async (words) => {
+	])('is not requested with the arguments %j', async (words) => {
 		const wire = always({});
 		const { code } = await cli([...base, ...words], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
@@ -230,7 +230,7 @@ describe('a raw request that changes data', () => {
 		expect(wire.asked).toHaveLength(1);
 	});
 
-	it('asks for confirmation on a protected profile', async () => {
+	it('must be confirmed on a protected profile', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome() };
 		const refused = await cli(['-p', 'prod', 'api', 'DELETE', '/sub/lists/1/'], {
@@ -246,7 +246,7 @@ describe('a raw request that changes data', () => {
 		expect([read.code, agreed.code, wire.asked.length]).toEqual([0, 0, 2]);
 	});
 
-	it('respects the allowed recipients of a profile', async () => {
+	it('is rejected if it sends to others than the allowed recipients of the profile', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome({ protected: false, allowRecipients: ['*@example.com'] }) };
 		const send = (body: object) =>
@@ -271,7 +271,7 @@ describe('a raw request that changes data', () => {
 });
 
 describe('a raw request to a local database', () => {
-	it('rejects a URL', async () => {
+	it('is rejected if its path is a URL', async () => {
 		const { db, run } = await makeProject();
 		const { code, stderr } = await run(['api', 'GET', 'http://127.0.0.1:8080/sub/lists/']);
 		expect({ code, stderr }).toEqual({
@@ -349,7 +349,7 @@ describe('a dry run on a local database', () => {
 		expect(await project.json(['lists', 'list'])).toHaveLength(1);
 	});
 
-	it('ends in time for requests that are processed in slices', async () => {
+	it('also ends for requests that are processed in slices', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const people = Array.from({ length: twoThousand }, (_, n) => `a${n}@example.com`);

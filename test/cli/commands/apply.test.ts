@@ -91,7 +91,7 @@ describe('apply and diff', () => {
 	});
 
 	it.skipIf(noDjango !== null)(
-		'create what a file describes on another service, without templates',
+		'create what a file describes on another service, and reject templates there',
 		async () => {
 			const { write } = await place();
 			const django = await startDjango();
@@ -106,7 +106,7 @@ describe('apply and diff', () => {
 		},
 	);
 
-	it('name the subscribers of a pruned list', async () => {
+	it('print how many subscribers a list has before they prune it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['Readers', 'Nobody'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);

@@ -32,7 +32,7 @@ interface Sent {
 }
 
 describe('mailctl campaigns', () => {
-	it('says that the queue is paused, except to a token that may only read', async () => {
+	it('says that the queue is paused, but not to a token that may only read', async () => {
 		await project.run(['engine', 'queue', 'pause']);
 		const sent = await project.run([...agreed, '--no-wait']);
 		const hint = `hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`;
@@ -70,7 +70,7 @@ describe('mailctl campaigns', () => {
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
 	});
 
-	it('reports each recipient once, above rates with their denominators, in every format', async () => {
+	it('reports each recipient once, and rates with their denominators, in every format', async () => {
 		const names = ['ann', 'bob', 'gone', 'slow', 'left'];
 		const mail = await startSmtpSink({
 			onRcptTo: ({ address }, _, done) => {
@@ -168,7 +168,7 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
 	});
 
-	it('counts messages that send --to added', async () => {
+	it('counts the messages that send --to added to a campaign', async () => {
 		const { id, name } = (await project.json([...agreed, '--again', '--campaign', 'joined'])) as Sent;
 		await project.json([...single, '--campaign', name]);
 		expect(await project.json(['messages', 'list', '--campaign', name])).toHaveLength(3);
@@ -214,7 +214,7 @@ describe('mailctl campaigns', () => {
 		expect(page).toMatch(new RegExp(`^ +\\S+ \\S+ ${id}: suppressed \\(UNSUBSCRIBED\\)$`, 'm'));
 	});
 
-	it('cancels under a worker: nothing is sent after the command returns', async () => {
+	it('cancels while a worker sends, and nothing is sent after the command returns', async () => {
 		const slow = await startSmtpSink({
 			onRcptTo: (_address, _session, callback) => void setTimeout(() => callback(), 30),
 		});
@@ -319,7 +319,7 @@ describe('mailctl campaigns', () => {
 		db.close();
 	});
 
-	it('resumes the only unfinished campaign, and lists several to a script', async () => {
+	it('resumes the only unfinished campaign, or lists them to a script if there are several', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
@@ -334,7 +334,7 @@ describe('mailctl campaigns', () => {
 });
 
 describe('the same mail to the same list, on a terminal', () => {
-	it('resumes an unfinished campaign after a yes, and sends again if it finished', async () => {
+	it('resumes an unfinished campaign after a yes, and asks before it sends a finished one again', async () => {
 		await project.json([...agreed, '--campaign', 'first', '--no-wait']);
 		const not = await typing([['Resume it?', 'n']], (options) => project.run(words, options));
 		expect([not.code, stripVTControlCharacters(not.stderr)]).toEqual([

@@ -37,7 +37,7 @@ function polish(name: string): Promise<string> {
 
 it.each(
 	verbs,
-)('%s reports its guess, under --quiet too, and does not guess with --encoding', async (_, words) => {
+)('%s reports a guessed encoding, with --quiet too, and guesses none with --encoding', async (_, words) => {
 	const path = await polish('Władysław Mączyński');
 	const told = await project.run([...words(path), '--quiet']);
 	expect(told.stderr).toContain('people.csv: its encoding is probably windows-1250');

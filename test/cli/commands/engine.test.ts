@@ -58,7 +58,7 @@ describe('mailctl engine init', () => {
 		['NEWS@example.com', '"Our, news" <NEWS@example.com>'],
 		['Other <news@example.com>', 'Other <news@example.com>'],
 		['plain@example.com', 'plain@example.com'],
-	])('gives --from %s the sender’s name', async (from, expected) => {
+	])('gives send --from %s the name of the sender', async (from, expected) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['engine', 'init', '--sender', '"Our, news" <news@example.com>']);
 		await project.json(['engine', 'init', '--sender', 'plain@example.com']);
@@ -159,7 +159,7 @@ describe('mailctl engine status and settings', () => {
 });
 
 describe('mailctl engine smtp-test', () => {
-	it('names the password if the server refuses the login', async () => {
+	it('prints how to set the password if the server refuses the login', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});

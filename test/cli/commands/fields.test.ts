@@ -17,7 +17,7 @@ describe('mailctl fields', () => {
 			await project.json(['subscribers', 'create', '-l', '1', '--email', email, '--meta', 'city=Oslo']);
 	};
 
-	it('renames a field without confirmation, and also the variable of an unused field', async () => {
+	it('renames a field, and the variable of an unused field, without confirmation', async () => {
 		expect(await project.json(['fields', 'update', 'city', '--name', 'Town'])).toEqual({
 			...city,
 			name: 'Town',
@@ -29,7 +29,7 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('replace requires both values', async () => {
+	it('requires both values with update --replace', async () => {
 		const { code, stderr } = await project.run(['fields', 'update', 'city', '--name', 'X', '--replace']);
 		expect({ code, stderr }).toEqual({ code: 5, stderr: 'error: variable: This field is required.\n' });
 	});

@@ -106,7 +106,7 @@ describe.each(['a database', 'a mailctl server'])('a public name on %s', (place)
 		'News',
 	];
 
-	it('is set, changed and cleared, and shown to people only', async () => {
+	it('is set, changed and cleared, and is in JSON only if --fields names it', async () => {
 		const run = await start();
 		const made = await run([...named, '-o', 'json']);
 		expect(made).toMatchObject({ code: 0, stderr: '' });

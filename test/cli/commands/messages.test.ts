@@ -41,7 +41,7 @@ describe('mailctl messages', () => {
 		expect((await project.run(['messages', 'list', '--since', 'soon'])).code).toBe(2);
 	});
 
-	it('shows every delivery attempt, one message as an object, several as an array', async () => {
+	it('shows every delivery attempt, and prints one message as an object, several as an array', async () => {
 		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({
 			id: ids[1],
 			delivery_attempts: [

@@ -82,7 +82,7 @@ describe('mailctl login', () => {
 		expect(stderr).toContain('mailctl profile use prod');
 	});
 
-	it('becomes the default after a read command, which creates no database', async () => {
+	it('becomes the default if only reading commands ran before, which create no database', async () => {
 		const login = ['login', '--base-url', url, '--token-stdin', '--no-check', '-o', 'json'];
 		const signedIn = async (first: readonly string[]) => {
 			const env = { HOME: await makeHome() };
@@ -211,7 +211,7 @@ describe('mailctl login', () => {
 		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
 	});
 
-	it('asks for both and hides the token', async () => {
+	it('asks for base URL and token, and hides the token', async () => {
 		const home = await makeHome();
 		const { code, stderr } = await typed(
 			home,
@@ -299,7 +299,7 @@ describe('the token of a profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('is removed by logout, which reports what it keeps', async () => {
+	it('is removed by logout, which warns if MAILCTL_TOKEN is still used', async () => {
 		const home = await homeWith({ profile: 'prod', profiles: { prod: { baseUrl: url } } }, stored);
 		const { code, stdout, stderr } = await run(home, ['logout', '-o', 'json'], {
 			env: { MAILCTL_TOKEN: 't' },
@@ -367,7 +367,7 @@ describe('mailctl profile', () => {
 		});
 	});
 
-	it('adds a server or a database with preferences', async () => {
+	it('adds a database with preferences', async () => {
 		const home = await makeHome();
 		const words = ['profile', 'add', 'p', '--db', '/p.db', '--protected', '--set', 'retries=5', '--use'];
 		words.push('--set', 'time-zone=Europe/Oslo');
@@ -400,7 +400,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'config.json')).toEqual(config);
 	});
 
-	it('renames a profile with its token and as the default, and asks if it is protected', async () => {
+	it('renames a profile, its token and the default, and must be confirmed if it is protected', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live'])).code).toBe(2);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live', '-y'])).code).toBe(0);
@@ -428,7 +428,7 @@ describe('mailctl profile', () => {
 		'version',
 		'completion bash',
 		'lists list --help -o json',
-	])('works without a target: %s', async (line) => {
+	])('can be broken or unknown for mailctl %s', async (line) => {
 		const home = await homeWith('{broken');
 		expect(await run(home, line.split(' '))).toMatchObject({ code: 0, stderr: '' });
 		const named = { HOME: home, MAILCTL_PROFILE: 'none', MAILCTL_BASE_URL: 'no url' };
@@ -446,7 +446,7 @@ describe('mailctl profile', () => {
 		expect((await run(home, ['config', 'list'])).code).toBe(0);
 	});
 
-	it('warns about a missing default profile, and use replaces it', async () => {
+	it('list warns about a missing default profile, and use replaces it', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);
 		expect(stderr).toBe('warning: unknown default profile "gone"\nhint: mailctl profile use NAME\n');

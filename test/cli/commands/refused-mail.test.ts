@@ -54,7 +54,7 @@ async function toldBy(project: Project, ...argv: string[]) {
 }
 
 describe('a refusal of the sender', () => {
-	it('pauses the queue, and every command prints the reply', async () => {
+	it('pauses the queue, and campaigns, queue stats and doctor print the reply', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 5.7.1 Sender address rejected: not owned by user' });
 		const { stderr, code } = await project.run(send);
@@ -147,7 +147,7 @@ describe('a failed message', () => {
 	});
 });
 
-it('keeps the Reply-To of its sender, unless another is given', async () => {
+it('a mail has the Reply-To of its sender, unless another is given', async () => {
 	const { project, server } = await start();
 	const sender = { from_email: 'desk@example.com', full_name: 'Desk', reply_to_email: 'help@example.com' };
 	await project.json(['api', 'POST', '/senders/', '--data', JSON.stringify(sender)]);

@@ -42,7 +42,7 @@ describe('a saved report', () => {
 		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
 	});
 
-	it('is JSON as printed, with all links, or escaped Markdown', async () => {
+	it('is the printed JSON, or Markdown with escaped text', async () => {
 		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
@@ -52,7 +52,7 @@ describe('a saved report', () => {
 		expect(markdown).toContain('## Links\n\n| Link | People |');
 	});
 
-	it('states that links cover the whole life of the campaign', async () => {
+	it('states that links cover the whole life of the campaign if its days are limited', async () => {
 		expect(await saved('life.html')).toContain('>Links<');
 		expect(await saved('part.html', '--last', '7d')).toContain('>Links over the whole life of the campaign<');
 	});
@@ -89,7 +89,7 @@ describe('a saved report', () => {
 		if (words.includes('--force')) expect(await readFile(path(name), 'utf8')).toBe('mine');
 	});
 
-	it('replaces a file only with --force, and leaves no file after a failure', async () => {
+	it('replaces a file only with --force', async () => {
 		await writeFile(path('mine.html'), 'mine');
 		const again = ['campaigns', 'report', hostile, '--save', path('mine.html'), ...now];
 		const refused = await project.run(again);
@@ -108,13 +108,13 @@ describe('a saved report', () => {
 		[['--save', 'r.html', '--chart', 'heat', '--human'], '--chart heat cannot be used with'],
 		[['--excel'], '--excel needs --save FILE'],
 		[['--chart', 'heat'], '--chart heat needs --save\nhint: --save FILE.svg draws it\n'],
-	])('rejects %j', async (more, message) => {
+	])('cannot be written with %j', async (more, message) => {
 		const { code, stderr } = await project.run(['report', ...more, ...now]);
 		expect(code).toBe(2);
 		expect(stderr).toContain(message);
 	});
 
-	it('of days includes the growth of lists, as rows and pictures', async () => {
+	it('without a campaign includes the growth of lists, as rows and pictures', async () => {
 		const of = async (name: string) => {
 			await project.json(['report', '--save', path(name), '--last', '30d']);
 			return readFile(path(name), 'utf8');
@@ -128,7 +128,7 @@ describe('a saved report', () => {
 		expect(await saved('whole.html'), 'of a campaign').not.toContain('Growth');
 	});
 
-	it.runIf(hasChromium)('has pictures with text beside each other under its content policy', async () => {
+	it.runIf(hasChromium)('has pictures whose texts do not overlap, and meets its content policy', async () => {
 		await project.json(['report', '--save', path('week.html'), '--last', '7d']);
 		const browser = await launchChromium();
 		if (browser === undefined) throw new Error('no browser');

@@ -89,7 +89,7 @@ describe('mailctl report', () => {
 		expect((await project.run(['report', '--fail-if', test, ...now, '-q'])).code).toBe(code);
 	});
 
-	it('leaves bots out of a row with --human', async () => {
+	it('leaves out bots with --human', async () => {
 		expect((await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--human'])).stdout).toBe(
 			'date,sent,opened,clicked,unsubscribed,complained,softbounced,hardbounced,created\r\n2026-11-07,3,0,0,0,0,0,0,3\r\n',
 		);

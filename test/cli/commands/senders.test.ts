@@ -42,7 +42,7 @@ describe('mailctl senders', () => {
 			'error: "n@example.com\\r\\nBcc: x@example.com" is not an e-mail address: it has an invisible character, U+000D\n',
 		],
 		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
-	])('ends with %i for %j, and quotes it', async (code, address, stderr) => {
+	])('add ends with %i for %j, and quotes it', async (code, address, stderr) => {
 		expect(await project.run(['senders', 'add', address])).toEqual({ code, stdout: '', stderr });
 		expect((await project.run(['senders', 'add', address, '-n'])).code).toBe(code);
 		expect(await project.json(['senders', 'list'])).toEqual([news]);

@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('of %s skips the same rows again, with its rejects file unchanged', async (name, text) => {
+		])('of %s leaves out the same columns when its corrected rejects file is imported', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({
@@ -277,7 +277,7 @@ describe('mailctl suppressions', () => {
 		const many = (count: number) =>
 			['email', 'nobody', ...Array.from({ length: count }, (_, at) => `p${at}@example.com`), ''].join('\n');
 
-		it('by Ctrl-C ends after the current batch, and prints how to continue', async () => {
+		it('ends after the current batch on Ctrl-C, and prints how to continue', async () => {
 			const path = await project.file('stop.csv', many(2_500));
 			const stop = new AbortController();
 			const argv = ['suppressions', 'import', path];
@@ -297,7 +297,7 @@ describe('mailctl suppressions', () => {
 			expect(await project.json(argv, { code: 9 })).toMatchObject({ created: 1_501, unchanged: 999 });
 		});
 
-		it('checks standard input in a dry run without a rejects path, and imports only with one', async () => {
+		it('requires a rejects path for standard input, except in a dry run', async () => {
 			const argv = ['suppressions', 'import', '-'];
 			const stdin = `email;reason\n${ann};MANUAL\nnobody;MANUAL\n`;
 			expect(await project.json([...argv, '-n'], { stdin })).toMatchObject({ created: 1, rejected: 1 });
@@ -340,7 +340,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each(['csv', 'ndjson'] as const)('from %s can be imported with the same bytes', async (format) => {
+		it.each(['csv', 'ndjson'] as const)('to %s is the same after an import', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

@@ -93,7 +93,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('rejects a CA other than the pinned one', async () => {
+	it('rejects a CA that is neither pinned nor trusted', async () => {
 		expect(await sendTo({ server: good, ca: elsewhere.ca })).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(

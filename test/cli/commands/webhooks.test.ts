@@ -29,7 +29,7 @@ describe('mailctl webhooks', () => {
 		['create', '--url', url, '--type', 'OPENED', '--auth'],
 		['update', '1', '--auth'],
 		['update', '1', '--auth', '--replace', '--url', url, '--type', 'OPENED'],
-	])('use no authorization without a login: webhooks %s %s', async (...words) => {
+	])('reject --auth without a login: webhooks %s %s', async (...words) => {
 		await project.json(['webhooks', 'create', '--url', url, '--type', 'OPENED']);
 		expect(await project.run(['webhooks', ...words])).toMatchObject({
 			code: 2,

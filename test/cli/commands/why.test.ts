@@ -99,7 +99,7 @@ describe('mailctl why', () => {
 		expect(stderr).toContain('subscribers activate eve@example.com --list 1');
 	});
 
-	it('names the file or call that made a suppression', async () => {
+	it('says whether an import or a call made a suppression, and when', async () => {
 		const rows = 'email,reason\nx@e.org,cleaned\ny@e.org,spam\nz@e.org,manual\nu@e.org,unsubscribed\n';
 		const path = await project.file('stopped.csv', rows);
 		await project.json(['suppressions', 'import', path, '--map', 'reason=reason', ...now]);

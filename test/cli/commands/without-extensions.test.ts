@@ -192,7 +192,7 @@ describe('an unsupported feature', () => {
 	it.each([
 		['templates', ['templates', 'list']],
 		['messages', ['messages', 'list']],
-	])('ends with 2 and the command that needs %s', async (_, words) => {
+	])('ends with 2 and names the command that needs %s', async (_, words) => {
 		const { code, stderr } = await project.run(words, { connect: stripped() });
 		expect(code).toBe(2);
 		expect(stderr).toContain(`error: this service does not support mailctl ${words.slice(0, 2).join(' ')}: `);

@@ -115,7 +115,7 @@ describe('engine bounces ingest', () => {
 		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });
 	});
 
-	it('reports bounces that the database or the same file already has in a dry run', async () => {
+	it('counts duplicates in the database and in the same file in a dry run', async () => {
 		const [ann, bob] = [await sentTo('ann@example.org'), await sentTo('bob@example.org')];
 		const first = await project.file('first.eml', bounceOf(ann.returnPath));
 		expect(await ingest(first, '--dry-run')).toEqual({
@@ -226,7 +226,7 @@ describe('engine bounces ingest', () => {
 		expect(await project.run(['engine', 'bounces', 'ingest', file])).toMatchObject({ code: 2 });
 	});
 
-	it('ends with 75 if it is stopped while it reads a mail from a pipe', async () => {
+	it('ends with 75 on SIGTERM, and 130 on Ctrl-C, while it reads a mail from a pipe', async () => {
 		const ends = [
 			['SIGTERM', 75],
 			['SIGINT', 130],

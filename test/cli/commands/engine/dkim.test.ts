@@ -132,7 +132,7 @@ describe('a signed message', () => {
 		...['--html', '<p>.a dot</p>\n<a href="https://example.com/x">x</a>'],
 	];
 
-	it.each(dkimVerifiers)('has a signature of every key of its domain, for $name', async ({
+	it.each(dkimVerifiers)('has a valid signature of every key of its domain, for $name', async ({
 		missing,
 		verify,
 	}) => {

@@ -63,7 +63,7 @@ describe.each([40, 120])('engine init on a terminal of %i columns', (columns) =>
 	});
 });
 
-it('engine init on an existing database keeps it after Enter', async () => {
+it('engine init keeps the settings of an existing database if Enter accepts them', async () => {
 	const sink = await startSmtpSink();
 	const url = `smtp://127.0.0.1:${sink.port}`;
 	const { run } = await guided(
@@ -130,7 +130,7 @@ describe('an abandoned engine init', () => {
 	});
 });
 
-it('engine init accepts a server without scheme and a sender with a name', async () => {
+it('engine init accepts a server without a scheme and a sender with a name', async () => {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-guide-'));
 	const sink = await startSmtpSink();
 	const asked = await guided([

@@ -65,7 +65,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('can be paused for all senders, with exit 14, and resumed', async () => {
+	it('can be paused, so that send and worker --drain end with 14, and resumed', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const paused = { kind: 'manual', reason: 'moving', since: time, retry_at: null, faults: 0 };
@@ -95,7 +95,7 @@ describe('mailctl engine queue', () => {
 		expect(await project.json(['worker', '--drain'])).toEqual({ ...none, sent: 1 });
 	});
 
-	it('keeps the reason of a fault until the server works or smtp_url is set', async () => {
+	it('keeps the reason of a fault until the mail server works or smtp_url is set', async () => {
 		let isBroken = true;
 		server = await startFaultServer({
 			on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined),

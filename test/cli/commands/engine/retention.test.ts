@@ -14,7 +14,7 @@ async function sentOne() {
 	return project;
 }
 
-it('keep_messages asks before it deletes, and never for a longer time', async () => {
+it('setting keep_messages asks before it deletes messages, but not for a longer time', async () => {
 	const project = await sentOne();
 	const set = (value: string, ...more: string[]) =>
 		project.run([...later, 'engine', 'settings', 'set', 'keep_messages', value, ...more]);

@@ -38,7 +38,7 @@ const spellings: Readonly<Record<string, readonly (readonly [given: string, kept
 describe('a setting', () => {
 	const rows = Object.entries(spellings).flatMap(([name, pairs]) => pairs.map((pair) => [name, ...pair]));
 
-	it.each(rows)('%s is stored for %j as %j, and apply and diff agree', async (name, given, kept) => {
+	it.each(rows)('%s %j is stored as %j, and apply and diff agree', async (name, given, kept) => {
 		const project = await makeProject();
 		expect(await project.json(['engine', 'settings', 'set', name, given, '--dry-run'])).toMatchObject({
 			with: { value: kept },
@@ -52,7 +52,7 @@ describe('a setting', () => {
 		expect(await project.run(['engine', 'settings', 'get', name])).toMatchObject({ stdout: `${kept}\n` });
 	});
 
-	it('has a row above, unless it is a secret or a certificate', () => {
+	it('is tested above, unless it is a secret or a certificate', () => {
 		const others = ['smtp_password', 'smtp_ca'];
 		expect([...Object.keys(spellings), ...others].sort()).toEqual(Object.keys(settingNames).sort());
 	});
@@ -65,7 +65,7 @@ it.each([
 	['output', 'JSON', 'json'],
 	['baseUrl', ' http://127.0.0.1:9/api ', 'http://127.0.0.1:9/api'],
 	['list', ' News ', 'News'],
-])('%s of a profile is stored for %j as %j', async (key, given, kept) => {
+])('the setting %s %j of a profile is stored as %j', async (key, given, kept) => {
 	const env = { HOME: await makeHome() };
 	const profile = ['--profile', 'local'];
 	const set = await cli(['config', 'set', key, given, ...profile], { env });

@@ -38,7 +38,7 @@ describe('mailctl engine tokens', () => {
 		}
 	});
 
-	it('create shows a person only the token, and a script the columns it asks for', async () => {
+	it('create prints only the token to a person, and to a script the columns it asks for', async () => {
 		const shown = await project.run(['engine', 'tokens', 'create', '--name', 'a', '--no-color'], {
 			columns: 80,
 		});

@@ -115,7 +115,7 @@ describe.each([
 		);
 	});
 
-	it('sends files with each request of a batch, after its own', async () => {
+	it('sends files with each request of a batch, after the files of the request', async () => {
 		const place = await start();
 		const request = (to: string, more: object) =>
 			JSON.stringify({ from: 'news@example.com', to: [to], subject: 'S', ...more });

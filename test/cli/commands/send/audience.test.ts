@@ -89,7 +89,7 @@ describe('mailctl send to selected people of several lists', () => {
 		expect(why.stdout).toContain('Campaign spring left it out: in excluded list "Staff".\n');
 	});
 
-	it('shows the lists and conditions of a campaign later', async () => {
+	it('has lists and conditions that campaigns get shows', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		await project.json(send(3, ...words, '--campaign', 'told'));
 		expect(await project.json(['campaigns', 'get', 'told'])).toMatchObject({
@@ -146,7 +146,7 @@ describe('mailctl send to selected people of several lists', () => {
 		]);
 	});
 
-	it('treats another audience as another mail, in any order', async () => {
+	it('treats another audience as another mail, but not the same lists in another order', async () => {
 		await project.json(send(4, ...both));
 		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
 		expect([again.code, again.stderr]).toEqual([

@@ -134,7 +134,7 @@ describe('mailctl send --batch', () => {
 		});
 	});
 
-	it('warns only of links that lead nowhere', async () => {
+	it('warns of unsubscribe links to this machine only if a request has one', async () => {
 		const warned = async (request: object) => {
 			const { stderr } = await project.run(batch(await requests(request), 1));
 			return stderr.includes('unsubscribe links point to this machine');

@@ -64,7 +64,7 @@ it('a campaign continues after the service was unavailable', async () => {
 	expect(puts).toBe(3);
 });
 
-it('requires a token with the scope send only', async () => {
+it('a campaign requires only a token with the scope send', async () => {
 	const { project, run, send } = await serve((passing, ask) => ask(passing), 2);
 	const made = (await project.json(['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send'])) as {
 		token: string;

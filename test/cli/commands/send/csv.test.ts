@@ -136,7 +136,7 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #名前#');
 	});
 
-	it('shows the variable of a column, and accepts a left-out column', async () => {
+	it('names the variable of a column that the message spells in another way', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const file = await project.file('city.csv', 'email,City\nann@example.com,Oslo\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
@@ -229,7 +229,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('warns in a preview about all rows, and always shows the first', async () => {
+	it('warns in a preview about errors in all rows, and always shows the first row', async () => {
 		const file = await project.file(
 			'blank.csv',
 			'email,name,favourite_town\nann@example.com,Ann,\nnobody,No,Rome\nANN@example.com,Ann,Oslo\n',
@@ -247,7 +247,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('recognizes a moved file, and rejects the name for another file', async () => {
+	it('continues the campaign of a moved file, and rejects its name for another file', async () => {
 		await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
 		const moved = join(project.folder, 'moved.csv');
 		await rename(people, moved);

@@ -46,7 +46,7 @@ const formats: readonly [format: string, options: CliOptions][] = [
 describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
 	const run: Run = (words, options) => theWay(way).run(words, options);
 
-	describe.each(formats)('as %s', (format, options) => {
+	describe.each(formats)('printed as %s', (format, options) => {
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
@@ -81,7 +81,7 @@ describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
 		});
 	});
 
-	it('sent mail is reported as repeated while the queue is paused', async () => {
+	it('of sent mail ends with 0 while the queue is paused', async () => {
 		const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'paused'];
 		expect(await run(words)).toMatchObject({ code: 0 });
 		await theWay(way).database.run(['engine', 'queue', 'pause']);
@@ -90,7 +90,7 @@ describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
 		expect(again).toMatchObject({ code: 0, stderr: expect.stringMatching(/\nsent 1\n$/) });
 	});
 
-	it('an invalid key is rejected first, in a dry run too', async () => {
+	it('with an invalid key is rejected, in a dry run too', async () => {
 		for (const key of ['', 'a b', 'ä', 'x'.repeat(256)])
 			for (const more of [[], ['-n']])
 				expect(await run([...mail, '--to', 'ann@example.com', '--idempotency-key', key, ...more])).toEqual({

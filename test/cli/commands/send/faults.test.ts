@@ -101,7 +101,7 @@ describe('mailctl send with a failing mail server', () => {
 		});
 	});
 
-	it('ends with 9 for refused mail, and keeps the address', async () => {
+	it('ends with 9 for mail that the server refuses after the final dot', async () => {
 		const project = await start({ at: { dot: { answer: '554 5.7.1 spam' } } });
 		expect(await project.run(toAnn)).toMatchObject({ code: 9, stderr: 'sent 0, failed 1\n' });
 		expect(await states(project)).toEqual(['failed']);

@@ -156,7 +156,7 @@ it('an unfinished campaign and a used name end dry run and send alike', async ()
 	expect(await project.run([...resumed, '-n'])).toEqual(refusedResults);
 });
 
-it('a batch is rejected for each request in the words of its campaign', async () => {
+it('a dry run of a batch reports the same error for each request as the send', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	const requests = [
 		{ ...message, type: 'BULK' },

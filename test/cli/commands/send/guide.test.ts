@@ -73,7 +73,7 @@ describe('send on a terminal', () => {
 		expect((await project.run(again)).code).toBe(0);
 	});
 
-	it.each(['\x03', '\x04'])('ends with 130 at any question, and leads back at the end', async (key) => {
+	it.each(['\x03', '\x04'])('ends with 130 at each question, with a hint at the last', async (key) => {
 		await project.json(['senders', 'add', 'office@example.com']);
 		const answers: Answers = [
 			['❯ the subscribers of a list', ''],
@@ -255,7 +255,7 @@ describe('send on a terminal', () => {
 		expect(none.shown).not.toContain('❯ send it');
 	});
 
-	it('explains why no row can be sent to', async () => {
+	it('explains why no row of a table can get the mail', async () => {
 		const look = async (name: string, rows: string) => {
 			const file = await project.file(name, rows);
 			const { shown } = await guided(

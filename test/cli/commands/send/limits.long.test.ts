@@ -94,7 +94,7 @@ describe('limits on sending', () => {
 		expect(there.stderr).toMatch(ended);
 	});
 
-	it.each(['100/h', '7/m', '3599/h'])('of a campaign may be %s', async (rate) => {
+	it.each(['100/h', '7/m', '3599/h'])('can be %s for a campaign', async (rate) => {
 		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
@@ -105,7 +105,7 @@ describe('limits on sending', () => {
 		expect({ code, received: sink.received.length }).toEqual({ code: 0, received: 1 });
 	});
 
-	it('apply exactly to two workers together', async () => {
+	it('apply to two workers together', async () => {
 		const { sink, mostIn } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json([...message, ...to('example.org', 24)]);

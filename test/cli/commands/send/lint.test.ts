@@ -55,7 +55,7 @@ describe('findings about content', () => {
 		});
 	});
 
-	it('name a variable in other letter case', async () => {
+	it('suggest a variable that differs only in case', async () => {
 		await project.json(['fields', 'create', '--variable', 'Vorname', '--name', 'Vorname']);
 		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
 		expect(await warnings(...one, '--text', '#vorname#', '--dry-run')).toEqual({

@@ -139,7 +139,7 @@ describe('mailctl send --list', () => {
 		expect(await messages()).toEqual([]);
 	});
 
-	it('leaves no campaign after a refusal, here and on another service', async () => {
+	it('leaves no campaign after a refusal, on a database and on another service', async () => {
 		const wrong = send('--yes', '--expect-count', '3');
 		expect((await project.run(wrong)).code).toBe(2);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
@@ -275,7 +275,7 @@ describe('mailctl send --list', () => {
 	const lacksCity =
 		'no value for #city#: 12 of 14 recipients (the first: c0@example.com, c1@example.com, c2@example.com)';
 
-	it('counts bad recipients in one line, including those of earlier runs', async () => {
+	it('prints one line for all bad recipients, including those of earlier runs', async () => {
 		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--campaign', 'november');
 		const resumed = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '14'];
@@ -327,7 +327,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('shows the message and warns about later errors in a preview', async () => {
+	it('shows the message in a preview, and warns about errors of other recipients', async () => {
 		await addPeople();
 		const look = await project.run(send('--preview', 'text'));
 		expect([look.code, look.stdout]).toEqual([0, 'Hi Ann\n']);
@@ -355,7 +355,7 @@ describe('mailctl send --list', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
 	});
 
-	it('shows a test message in a dry run, and ends like it', async () => {
+	it('shows a test message in a dry run, and ends with 9 if its address is suppressed', async () => {
 		const words = send('--test-to', 'me@example.com', '-n');
 		const what = 'send a test message of "News for Oslo" for ann@example.com to me@example.com';
 		const said = await project.run([...words, '-o', 'table']);
@@ -394,7 +394,7 @@ describe('mailctl send --list', () => {
 				expect((await project.run([...words, ...dry])).stderr).not.toContain('warning: links');
 	});
 
-	it('rejects a list without active subscribers, unless expected', async () => {
+	it('rejects a list without active subscribers, unless --expect-count is 0', async () => {
 		await project.json(['lists', 'create', '--name', 'Empty', '--email-reason', 'r']);
 		const empty = (count: string) =>
 			project.run([
@@ -477,7 +477,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('is shown as complete after its release and after a cancel', async () => {
+	it('makes a campaign that is complete after its release and after a cancel', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

@@ -51,7 +51,7 @@ describe('--preview-as', () => {
 		expect((await project.run([...look, 'nobody'])).code).toBe(2);
 	});
 
-	it('shows the message of one row, request or --to', async () => {
+	it('shows the message of one row, one request or one address of --to', async () => {
 		const csv = await project.file('p.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const request = (name: string, ...to: string[]) =>
 			JSON.stringify({ from: 'news@example.com', to, subject: 'S', text_body: `Hi ${name}` });
@@ -154,7 +154,7 @@ describe('a preview with -o json', () => {
 		});
 	});
 
-	it('rejects a message on standard output, unless only the environment sets the format', async () => {
+	it('is rejected with --eml -, unless only the environment sets the format', async () => {
 		const eml = [...hello, '--eml', '-'];
 		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
 		const refused = errorOf(await project.run([...eml, '--json']));

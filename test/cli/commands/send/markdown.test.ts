@@ -15,7 +15,7 @@ describe('--markdown-file', () => {
 
 	const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--context', 'name=Ann <A>'];
 
-	it('sends both bodies, its heading as subject, with values filled in and escaped', async () => {
+	it('sends both bodies, escapes values in the HTML, and uses the heading as the subject', async () => {
 		const file = await project.file('news.md', '# News for #name#\n\n- Hi #name|friend#\n');
 		await project.json([...one, '--markdown-file', file]);
 		const mail = await PostalMime.parse(sink.received[0]?.raw ?? '');

@@ -41,7 +41,7 @@ function runnerOf({ baseUrl, token }: Pick<RunningServer, 'baseUrl' | 'token'>) 
 }
 
 describe('send on a mailctl server', () => {
-	it('waits until the server has sent, and prints the same as the embedded engine', async () => {
+	it('waits until the server has sent, and prints its answer', async () => {
 		const { sink, run } = await serve();
 		const { code, stdout, stderr } = await run([...toAnn, '-o', 'json']);
 		expect({ code, answer: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
@@ -164,7 +164,7 @@ describe('send on a mailctl server', () => {
 			}),
 		});
 
-	it('names the campaign if the server stops afterwards', async () => {
+	it('names the campaign if the server stops after the release', async () => {
 		const project = await makeProject();
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const words = [...hello.slice(0, -1), 'Hi', '--csv', people, '--yes', '--expect-count', '1'];
@@ -173,7 +173,7 @@ describe('send on a mailctl server', () => {
 		expect([code, stderr]).toEqual([14, expect.stringContaining('campaigns get j shows the progress')]);
 	});
 
-	it('reports accepted messages if the server stops afterwards', async () => {
+	it('reports accepted messages if the server stops before it sends them', async () => {
 		const project = await makeProject();
 		expect(await project.run(toAnn, { connect: gone('messages', 'templates') })).toMatchObject({
 			code: 14,
@@ -217,7 +217,7 @@ describe('an unanswered send', () => {
 		});
 	});
 
-	it('is repeated under one key, then ends with 13 and that key', async () => {
+	it('is repeated with its idempotency key, then ends with 13 and prints the key', async () => {
 		const service = await cutting({ service: 'mailctl', version: '1', extensions: ['messages'] });
 		const words = [...toAnn, '--retries', '1', '--idempotency-key', 'monday'];
 		const { code, stderr } = await runnerOf(service)(words);
@@ -244,7 +244,7 @@ describe('an unanswered send', () => {
 		});
 	});
 
-	it('is a network error if the request never left', async () => {
+	it('ends with 6 if the request was never sent', async () => {
 		const service = await cutting(null);
 		await opened.pop()?.close();
 		expect((await runnerOf(service)(toAnn)).code).toBe(6);
@@ -291,7 +291,7 @@ describe('an unanswered release', () => {
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('ends with 13 naming the campaign otherwise, and cancels nothing', async () => {
+	it('ends with 13 and names the campaign otherwise, and cancels nothing', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({

@@ -67,7 +67,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		...more,
 	];
 
-	it('stages the rest of the file, releases, and sends to everyone once', async () => {
+	it('stage the rest of the file, release, and send to everyone once', async () => {
 		await breakOffStaging();
 		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({
 			name: 'november',
@@ -86,7 +86,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
 	});
 
-	it('continue with the same command too', async () => {
+	it('are not needed if the same send runs again', async () => {
 		await breakOffStaging();
 		await project.json(send('--csv', people));
 		expect(new Set(sentTo()).size).toBe(count);
@@ -202,7 +202,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(sentTo()).toHaveLength(count);
 	});
 
-	it('continue with the same pipe typed again, or with an equal file', async () => {
+	it('are not needed if the send runs again with an equal file instead of the pipe', async () => {
 		await breakOffStaging('-');
 		const other = await project.run(send('--csv', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
 		expect([other.code, other.stderr]).toEqual([5, expect.stringContaining('belongs to another campaign')]);
@@ -236,7 +236,7 @@ describe('mailctl campaigns resume and cancel', () => {
 });
 
 describe('campaigns by name', () => {
-	it('continue over a partly staged list', async () => {
+	it('continue a partly staged list, with people who joined meanwhile', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);

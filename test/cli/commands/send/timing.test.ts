@@ -25,7 +25,7 @@ describe('mailctl send at a time', () => {
 	const mail = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'News', '--text', 'Hi'];
 	const send = (...more: string[]) => [...mail, ...more, '--yes', '--expect-count', '2', '--campaign', 'c'];
 
-	it('returns at once, stays planned, and then sends to remaining recipients', async () => {
+	it('returns at once, leaves the campaign planned, and sends later to the remaining recipients', async () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const run = await project.run([...send('--at', '2026-12-01 09:00'), ...at, '-o', 'json']);
 		expect([run.code, JSON.parse(run.stdout)]).toMatchObject([0, { state: 'planned', staged: 2 }]);
@@ -74,13 +74,13 @@ describe('mailctl send at a time', () => {
 	it.each([
 		['2026-03-29 02:30', 'clocks in Europe/Berlin skip that time; using 2026-03-29 03:00'],
 		['2026-10-25 02:30', 'clocks in Europe/Berlin show that time twice; using the first'],
-	])('explains %s during a clock change', async (at, message) => {
+	])('warns that clocks skip or repeat %s', async (at, message) => {
 		const run = await project.run([...send('--at', at), '--dry-run', '--now', '2026-03-01T10:00:00Z']);
 		expect([run.code, run.stderr]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
-	it('shows a time as tables do if their zone differs', async () => {
+	it('shows a time in the time zone of tables too if it differs', async () => {
 		const now = ['--now', '2026-11-01T10:00:00Z'];
 		const at = async (...zone: string[]) =>
 			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
@@ -158,7 +158,7 @@ describe('mailctl send at a time', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	describe('with the same mail staged by an earlier run', () => {
+	describe('of the same mail that an earlier run staged', () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const stage = (...more: string[]) =>
 			project.run([...mail, ...more, '--campaign', 'early', '--yes', '--expect-count', '99', ...at]);
@@ -172,7 +172,7 @@ describe('mailctl send at a time', () => {
 				300,
 			);
 
-		it('sets the time, which the question shows', async () => {
+		it('sets a given time, which the question shows', async () => {
 			await stage();
 			const run = await resume('--in', '2h', '--window', '09:00-14:00');
 			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';
@@ -185,7 +185,7 @@ describe('mailctl send at a time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('keeps the time, which the question shows', async () => {
+		it('keeps the earlier time, which the question shows', async () => {
 			await stage('--at', '2026-12-01 09:00');
 			const run = await resume();
 			expect(stripVTControlCharacters(run.stderr)).toContain(
@@ -214,7 +214,7 @@ describe('mailctl send at a time', () => {
 		});
 	});
 
-	it('waits for the window, and can be canceled as a whole', async () => {
+	it('waits for the window, and can be canceled before', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
 		expect([run.code, run.stderr]).toEqual([

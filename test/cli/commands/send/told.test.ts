@@ -25,7 +25,7 @@ const send = (file: string, count: number, ...more: string[]) => [
 ];
 
 describe('the counts of a campaign', () => {
-	it('count intended recipients, the same everywhere', async () => {
+	it('count intended recipients, and are the same in campaigns get and list', async () => {
 		const file = await table(['a@example.com', 'b@example.com', 'nobody', 'nobody2', 'nobody3']);
 		const wrong = await project.run(send(file, 5, '--skip-invalid'));
 		expect([wrong.code, wrong.stderr]).toEqual([
@@ -50,7 +50,7 @@ describe('the counts of a campaign', () => {
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 	});
 
-	it('name the most frequent kind first, and a single recipient', async () => {
+	it('put the most frequent error first, and print the line of one that occurs once', async () => {
 		const odd = 'äëïöüßøåæñç'.split('').map((letter) => `${letter}x@example.com`);
 		const seen = await project.run(
 			send(await table(['a@example.com', ...odd, 'A@example.com', 'nobody', 'no']), 15),
@@ -80,7 +80,7 @@ describe('the staging of a list', () => {
 		return { ...connection, api: { ...api, capabilities } };
 	};
 
-	it('shows its progress of the whole list', async () => {
+	it('shows its progress over the whole list', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const file = await table(people(2_500));
 		await project.json(['subscribers', 'import', file, '-l', '1']);
@@ -117,7 +117,7 @@ describe('a campaign that is interrupted', () => {
 		};
 	}
 
-	it('prints how to continue or end it, writes the results, and continues its counts', async () => {
+	it('prints how to continue or end it, writes the results, and keeps its counts when resumed', async () => {
 		const results = join(project.folder, 'r.csv');
 		const words = send(
 			await table(people(600)),

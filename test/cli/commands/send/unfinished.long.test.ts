@@ -151,7 +151,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('continues under its name with --again too, and corrects only the count', async () => {
+	it('continues under its name with --again and the right count, but not once it is finished', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -170,7 +170,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('continues the campaign of that name', async () => {
+	it('continues under its name with the right count', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -181,7 +181,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 	});
 });
 
-it('is rejected on a mailctl server as on its database', async () => {
+it('a repeated campaign is rejected on a mailctl server as on its database', async () => {
 	const { project } = await start();
 	const server = await startServer(project.db, ['--no-worker']);
 	opened.push({ close: () => server.stop() });
@@ -300,7 +300,7 @@ describe('the same mail to the same recipients', () => {
 		expect([again.code, again.stderr]).toEqual([2, refused('first')]);
 	});
 
-	it('is rejected through a pipe, and by the name of one', async () => {
+	it('is rejected through standard input and through a named pipe', async () => {
 		const { project, file } = await begin();
 		const piped = await project.run(base('-'), { stdin: rows });
 		expect([piped.code, piped.stderr]).toEqual([2, refused('first')]);
@@ -337,7 +337,7 @@ describe('the same mail to the same recipients', () => {
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('is another campaign under a name if invisible options differ', async () => {
+	it('is the same campaign under its name in another case, and another one with another tag', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',

@@ -153,7 +153,7 @@ describe('mailctl subscribers export', () => {
 		}
 	});
 
-	it('reads a mailctl server by key, with the same bytes as from a database', async () => {
+	it('writes the same bytes from a mailctl server as from its database', async () => {
 		const server = await startServer(project.db);
 		const target = ['--base-url', server.baseUrl, '--token-file', server.tokenFile];
 		const forms = [[], ['--format', 'ndjson']];

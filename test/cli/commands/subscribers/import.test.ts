@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('of %s skips the same rows again, with its rejects file unchanged', async (name, text) => {
+	])('of %s leaves out the same columns when its corrected rejects file is imported', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
@@ -205,7 +205,7 @@ describe('mailctl subscribers import', () => {
 		expect((await project.run(words(path, '--map', '=name'))).stderr).toContain('COLUMN=FIELD is needed');
 	});
 
-	it('writes rejects that a spreadsheet opens like the source', async () => {
+	it('writes rejects with the delimiter of the source and a byte order mark', async () => {
 		const cyrillic = Buffer.concat([
 			Buffer.from('email;name\nbad;'),
 			Buffer.from([0xc0, 0xed, 0xed, 0xe0]),

@@ -42,7 +42,7 @@ describe('the deliveries of a webhook', () => {
 	const log = async (...more: string[]) =>
 		(await project.json(['webhooks', 'deliveries', '1', ...more])) as Row[];
 
-	it('list what "worker" sent, and show one with its body and every attempt', async () => {
+	it('are listed after worker sent them, and shown with body and every attempt', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		expect(await log()).toMatchObject([{ state: 'pending', attempts: 0, last_status: null }]);
@@ -90,7 +90,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: first?.id, state: 'delivered', attempts: 3 }]);
 	});
 
-	it('are sent at once if a waiting one is replayed, with the same id and schedule', async () => {
+	it('are sent at once if they are replayed while they wait, with the same id', async () => {
 		await hookTo(503);
 		await opened('ann@example.org');
 		await work();
@@ -105,7 +105,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: waiting?.id, state: 'pending', attempts: 2 }]);
 	});
 
-	it('show which webhook answered 410, and continue after a replay', async () => {
+	it('stop with a message if the target answers 410, and continue after a replay', async () => {
 		await hookTo(410);
 		await opened('ann@example.org');
 		const run = await project.run(['worker', '--drain']);

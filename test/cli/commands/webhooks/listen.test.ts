@@ -44,7 +44,7 @@ describe('mailctl webhooks listen', () => {
 	const registered = /registered webhook (\d+)/;
 	const openings = ['--register', '--type', 'OPENED', '--once'];
 
-	it('registers, verifies, prints and ends after the first, and removes its webhook', async () => {
+	it('registers, verifies and prints a call, ends after the first, and removes its webhook', async () => {
 		const { running, heard } = listen([...openings, '--wait', '1m', '-o', 'json']);
 		const id = await heard(registered);
 		expect(await hooks()).toMatchObject([{ id: Number(id), type: 'OPENED' }]);

@@ -62,7 +62,7 @@ describe('mailctl webhooks test', () => {
 		[{}, 0],
 		[{ result: true }, 0],
 		[{ result: false }, 9],
-	])('reports the answer %j of another service as %i', async (answer, exit) => {
+	])('ends for the answer %j of another service with %i', async (answer, exit) => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,

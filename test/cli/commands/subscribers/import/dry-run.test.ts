@@ -42,7 +42,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('%s exits like the import if its rejects file cannot be created or exists', async (verb, more) => {
+	])('exits like %s if the rejects file exists or cannot be created', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
@@ -212,7 +212,7 @@ describe('a dry run on a database', () => {
 		return plan;
 	}
 
-	it('finds erased people, suppressions, and fields that become too long by a merge', async () => {
+	it('finds erased people, suppressions, and fields that a merge makes too long', async () => {
 		await project.json(['fields', 'create', '--variable', 'bio', '--name', 'Bio']);
 		await project.json(['fields', 'create', '--variable', 'cv', '--name', 'CV']);
 		const long = 'x'.repeat(40_000);
@@ -289,7 +289,7 @@ describe('a dry run on another service', () => {
 	};
 	const api = { subscribers: () => ({ page }) } as unknown as Api;
 
-	it('makes a limited number of requests and checks nothing more', async () => {
+	it('makes a limited number of requests, and counts what it does not check', async () => {
 		const read = readOnly(api, 2);
 		const subscribers = read.subscribers(1);
 		for (const n of [1, 2, 3]) {

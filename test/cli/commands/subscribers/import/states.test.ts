@@ -107,7 +107,7 @@ it.each(files)('an import accepts %s', async (_, file, options, states) => {
 	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
 });
 
-it('unknown state words are counted to the end of a file; a late one in a pipe rejects its row', async () => {
+it('an unknown state word rejects a whole file, but only its row if it comes late in a pipe', async () => {
 	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
 	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
 	const mapped = ['--map', 'Status=state'];

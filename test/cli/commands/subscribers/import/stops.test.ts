@@ -191,7 +191,7 @@ describe('an interrupted import', () => {
 		expect((await readFile(rejects, 'utf8')).match(/^bad/gm)).toHaveLength(4);
 	});
 
-	it('ends with the rows so far if standard input stalls', async () => {
+	it('ends although standard input stalls', async () => {
 		const stdin = new PassThrough();
 		const stop = new AbortController();
 		stdin.write(`${people(6)}${'x'.repeat(400_000)}`);
