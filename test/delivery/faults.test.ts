@@ -55,7 +55,7 @@ describe('a session without STARTTLS', () => {
 });
 
 describe('a connection of the pool', () => {
-	it.each([[[]], [['PIPELINING']]])('is replaced uncounted if the server ends it (%j)', async (ehlo) => {
+	it.each([[[]], [['PIPELINING']]])('is replaced if the server ends it (%j)', async (ehlo) => {
 		const { server, result } = await sendMany(
 			20,
 			{

@@ -52,7 +52,7 @@ async function releaseCampaign({ writes }: Store, count: number, now: number): P
 	});
 }
 
-it('a worker sends nothing outside the sending window, and each remaining message once in the next', async () => {
+it('a worker sends nothing outside the sending window, and the rest once in the next window', async () => {
 	const count = 400;
 	const last = 50;
 	let now = micros('2026-11-20T16:59:00Z');

@@ -176,7 +176,7 @@ describe('engine backup', () => {
 		timeLimit,
 	);
 
-	it('removes partial files of its backup that are over an hour old', () => {
+	it('removes partial files of the same backup that are over an hour old', () => {
 		const { folder, run } = workplace(10);
 		const [own, other] = ['.copy.db.0123456789ab.backup.part', '.2026.db.0123456789ab.backup.part'];
 		const young = '.copy.db.ba9876543210.backup.part';

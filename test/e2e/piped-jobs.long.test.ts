@@ -32,7 +32,7 @@ function unnamedOf(pid: number): string[] {
 }
 
 describe.skipIf(process.platform !== 'linux')('a job through a pipe', () => {
-	it('a campaign from a pipe keeps its rows in an unnamed private file, and none if it is killed', async () => {
+	it('a campaign from a pipe keeps its rows in an unnamed private file, and leaves none when killed', async () => {
 		const job = startProgram(['send', ...mail, '--csv', '-', '--yes', '--expect-count', '2'], env);
 		const ended = once(job, 'exit');
 		job.stdin.write(`email\n${'ann@example.com\n'.repeat(50_000)}`);

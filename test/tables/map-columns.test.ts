@@ -278,7 +278,7 @@ describe('columns that say who may get mail', () => {
 	};
 	const two = sampled(['a@x', 'b@x'], ['active', 'unsubscribed'], ['', '2026-01-01']);
 
-	it.each(['refuse', 'create', 'ignore'] as const)('are rejected even if others have "%s"', (unknown) => {
+	it.each(['refuse', 'create', 'ignore'] as const)('are rejected with the option %s', (unknown) => {
 		expect(findings(['email', 'Status', 'UNSUB_TIME'], { unknown, sampled: two })).toEqual([
 			'state Status',
 			'state UNSUB_TIME',

@@ -86,7 +86,7 @@ describe('a returned mail', () => {
 		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
 	});
 
-	it('with only a Message-ID is a soft bounce if return paths are signed, and else a hard one', async () => {
+	it('with only a Message-ID is a soft bounce if return paths are signed, and a hard one otherwise', async () => {
 		const returned = `Message-ID: <${message}@example.com>\nSubject: Hi`;
 		const signed = store(recorded);
 		await signed.ingest(dsn(status, { returned }));

@@ -214,7 +214,7 @@ describe('mailctl send at a time', () => {
 		});
 	});
 
-	it('waits for the window, and can be canceled before', async () => {
+	it('waits for the window, and can be canceled before it opens', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
 		expect([run.code, run.stderr]).toEqual([

@@ -337,7 +337,7 @@ describe('the same mail to the same recipients', () => {
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('is the same campaign under its name in another case, and another one with another tag', async () => {
+	it('continues under its name if only case differs, and is rejected with another tag', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',
