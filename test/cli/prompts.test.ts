@@ -188,6 +188,23 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
+	it('of a profile is the URL of its service', async () => {
+		const env = { HOME: await makeHome() };
+		const answers = [['Base URL of the service:', 'https://mail.example.com\r']] as const;
+		const added = await typing([...answers], (options) =>
+			cli(['profile', 'add', 'prod'], { ...options, env }),
+		);
+		expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('https://mail.example.com') });
+	});
+
+	it('of a template is its text', async () => {
+		const { run } = await makeProject();
+		const env = { EDITOR: `sh -c 'echo Hello > "$0"'` };
+		const words = ['templates', 'create', '--name', 'Welcome'];
+		const made = await typing([['Text:', '\r']], (options) => run(words, { ...options, env }));
+		expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('Welcome') });
+	});
+
 	it('is an error if there is no record, and a hint shows how to create one', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));

@@ -84,7 +84,7 @@ function profileIn(profiles: ConfigFile['profiles'], name: string | null): Profi
 	return name !== null && Object.hasOwn(profiles, name) ? (profiles[name] ?? null) : null;
 }
 
-function askUrl(cx: CommandContext): Promise<string> {
+export function askUrl(cx: CommandContext): Promise<string> {
 	if (!cx.canAsk)
 		throw new UsageError('missing --base-url: the URL of the service', { hint: 'or set MAILCTL_BASE_URL' });
 	const check = async (text: string) => refusalOf(() => remoteTarget(text.trim(), 'the base URL'));

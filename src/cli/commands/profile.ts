@@ -16,6 +16,7 @@ import { mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { answers, type Columns, column } from '../render/columns.js';
+import { askUrl } from './login.js';
 
 type Shown = ReturnType<typeof shown>;
 
@@ -114,7 +115,8 @@ const add = command({
 	run: async (cx, { args, options }) => {
 		const config = readConfig(cx.paths);
 		const name = newName(config, args.name);
-		const target = targetOf(cx, name);
+		const isMissing = cx.globals.baseUrl === undefined && cx.globals.db === undefined;
+		const target = targetOf(isMissing && cx.canAsk ? { baseUrl: await askUrl(cx) } : cx.globals, name);
 		const profile: Profile = {
 			...target,
 			...preferencesOf(options.set),
@@ -227,7 +229,7 @@ function stored(config: ConfigFile, name: string, done: string): Profile {
 	throw new UsageError(`"${builtIn}" is built in and cannot be ${done}`);
 }
 
-function targetOf({ globals: { baseUrl, db } }: CommandContext, name: string): Profile {
+function targetOf({ baseUrl, db }: CommandContext['globals'], name: string): Profile {
 	if (baseUrl !== undefined && db !== undefined)
 		throw new UsageError('use either --base-url or --db, not both');
 	if (baseUrl !== undefined) remoteTarget(baseUrl, '--base-url');

@@ -77,9 +77,12 @@ const create = command({
 	writes: true,
 	columns,
 	async run(cx, { options }) {
-		const body = await readBodies(options);
-		if (Object.keys(body).length === 0)
+		const written = await readBodies(options);
+		const hasBody = Object.keys(written).length > 0;
+		if (!hasBody && !cx.canAsk)
 			throw new UsageError('a template needs a body: --text-file, --html-file, or --markdown-file');
+		const check = async (text: string) => (text.trim() === '' ? 'a text is needed' : null);
+		const body = hasBody ? written : { text_body: await cx.askText('Text:', { check }) };
 		const input = { name: options.name, ...body };
 		await lint(cx, input);
 		const templates = await need(await cx.api(), 'templates');

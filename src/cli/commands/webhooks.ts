@@ -4,7 +4,7 @@ import type { WebhookInput } from '../../api/inputs.js';
 import { withoutSecrets } from '../../api/quote.js';
 import { type Webhook, webhookDefaults, webhookTypes } from '../../api/records.js';
 import { type CommandGroup, command, type OptionValues } from '../frame/command.js';
-import { mailctl } from '../frame/command-line.js';
+import { type Hint, mailctl } from '../frame/command-line.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 import { type ExitCode, exits } from '../frame/exit.js';
@@ -39,6 +39,11 @@ const stateNote =
 	'again.';
 
 const showSecrets = { kind: 'flag', summary: 'show passwords and secrets in URLs' } as const;
+const hiddenPassword: Hint = [
+	'passwords are hidden; ',
+	mailctl('webhooks', 'get', 'ID', '--show-secrets'),
+	' prints one',
+];
 
 const list = command({
 	name: 'list',
@@ -51,8 +56,13 @@ const list = command({
 	async run(cx, { options }) {
 		const { showSecrets } = options;
 		const hooks = walk((await cx.api()).webhooks, {}, { signal: cx.signal });
-		const rows = mapped(hooks, (hook) => (showSecrets ? hook : mask(cx, hook)));
+		let isHidden = false;
+		const rows = mapped(hooks, (hook) => {
+			isHidden ||= !showSecrets && Boolean(hook.password);
+			return showSecrets ? hook : mask(cx, hook);
+		});
 		await cx.out.rows(rows, await shownColumns(cx, showSecrets), { all: true });
+		if (isHidden) await cx.hint(hiddenPassword);
 	},
 });
 
@@ -70,6 +80,7 @@ const get = command({
 		const hook = await findWebhook(cx, args.id);
 		const shown = options.showSecrets ? hook : mask(cx, hook);
 		await cx.out.record(shown, await shownColumns(cx, options.showSecrets));
+		if (!options.showSecrets && hook.password) await cx.hint(hiddenPassword);
 	},
 });
 
@@ -114,7 +125,9 @@ const create = command({
 			input,
 			make: ({ webhooks }) => webhooks.create(input, { signal: cx.signal }),
 		});
-		if (hook !== null) await cx.out.created(mask(cx, hook), columns);
+		if (hook === null) return;
+		await cx.out.created(mask(cx, hook), columns);
+		if (hook.password) await cx.hint(hiddenPassword);
 	},
 });
 
@@ -151,7 +164,9 @@ const update = command({
 					? webhooks.replace(hook.id, input as WebhookInput, { signal: cx.signal })
 					: webhooks.patch(hook.id, input, { signal: cx.signal }),
 		});
-		if (changed !== null) await cx.out.record(mask(cx, changed), columns);
+		if (changed === null) return;
+		await cx.out.record(mask(cx, changed), columns);
+		if (changed.password) await cx.hint(hiddenPassword);
 	},
 });
 

@@ -54,7 +54,7 @@ describe('mailctl webhooks', () => {
 		expect({ code: listed.code, stdout: JSON.parse(listed.stdout), said: said(listed) }).toEqual({
 			code: 0,
 			stdout: [secured],
-			said: [],
+			said: [{ hint: expect.stringContaining('webhooks get ID --show-secrets prints one') }],
 		});
 		expect(await project.json(['webhooks', 'list', '--show-secrets'])).toEqual([
 			{ ...secured, password: 's3cret' },
