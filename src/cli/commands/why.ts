@@ -274,7 +274,7 @@ class WhyPage {
 						...(deleted === undefined ? [] : [deletedText(deleted, this.#times)]),
 					],
 				],
-				['Left out of campaigns', left_out.map((one) => this.#leftOut(one))],
+				['Left out of campaigns', [...new Set(left_out.map((one) => this.#leftOut(one)))]],
 			);
 			if (copies.length > 0) blocks.push(['Messages with the address as a copy or for replies', copies]);
 			if (date_sender !== null) blocks.push(['Verified sender', [`since ${this.#times.text(date_sender)}`]]);
