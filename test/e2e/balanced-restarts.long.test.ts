@@ -16,7 +16,7 @@ describePostgres('two servers behind a load balancer', (postgres) => {
 		const missing = noBalancer(name);
 		const title = missing === null ? '' : ` (skipped: ${missing})`;
 		it.skipIf(missing !== null || !isBuilt)(
-			`servers lose no request when they are restarted ${restarts} times each${title}`,
+			`lose no request when each is restarted ${restarts} times${title}`,
 			async () => loseNothing(name, await postgres.createDatabase()),
 			timeLimit,
 		);

@@ -55,7 +55,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		await sink.close();
 	});
 
-	it('a bounce is recorded before the answer 250', async () => {
+	it('records a bounce before it answers 250', async () => {
 		const replies = await talk(taking(returnPath));
 		expect(replies.at(-1)).toBe('250 2.0.0 Recorded');
 		expect(await ann()).toMatchObject({ is_active: false, disable_reason: 'HARDBOUNCED' });
@@ -68,7 +68,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		expect(server?.log()).not.toContain('ann@example.org');
 	});
 
-	it('the server stops with 0 despite a silent connection', async () => {
+	it('stops with 0 despite a silent connection', async () => {
 		const silent = connect(Number(server?.bounceSmtp?.split(':').at(-1)), '127.0.0.1');
 		await new Promise((resolve) => silent.once('data', resolve));
 		silent.on('error', () => undefined);

@@ -63,7 +63,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		place = await make();
 	});
 
-	it('Ctrl-C stops the removal of a field’s values', async () => {
+	it('of a field’s values stops on Ctrl-C', async () => {
 		const words = ['fields', 'delete', 'city', '--confirm', 'city'];
 		const { code, stderr, left } = await broken(place, words, { signal: 'SIGINT', of: stillCities });
 		expect(left).toBeGreaterThan(0);
@@ -71,7 +71,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain('interrupted');
 	});
 
-	it.each(['SIGINT', 'SIGTERM'] as const)('%s stops the removal of a list’s subscribers', async (signal) => {
+	it.each(['SIGINT', 'SIGTERM'] as const)('of a list’s subscribers stops on %s', async (signal) => {
 		const verb = signal === 'SIGINT' ? 'clear' : 'delete';
 		const words = ['lists', verb, 'News', '--confirm', 'News'];
 		const { code, stderr, left } = await broken(place, words, { signal });
@@ -80,7 +80,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated');
 	});
 
-	it('a client that disconnects stops a deletion after the current slice, and the next call completes it', async () => {
+	it('stops after the current slice if its client disconnects, and is completed by the next call', async () => {
 		const { db, home, count } = place;
 		const made = runProgram(process.execPath, [programPath, '--db', db, ...newToken], { env: envOf(home) });
 		expect(made.status, made.stderr).toBe(0);

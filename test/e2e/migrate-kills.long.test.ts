@@ -43,7 +43,7 @@ it.skipIf(!hasStrace)('a move that is killed early never leaves two databases in
 	}
 });
 
-describePostgres('a killed engine migrate', (server) => {
+describePostgres('engine migrate', (server) => {
 	const home = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
 	const place = { env: { ...process.env, HOME: home } };
 	const file = join(home, 'news.db');
@@ -115,7 +115,7 @@ describePostgres('a killed engine migrate', (server) => {
 		['PostgreSQL', toServer],
 		['a file', toFile],
 	])(
-		'a killed move to %s continues with the same result',
+		'that is killed on the way to %s continues with the same result',
 		async (_, begin) => {
 			const { from, to } = await begin();
 			const { points, run: whole } = await measurePoints({ calls }, words(from, to), place);
@@ -127,7 +127,7 @@ describePostgres('a killed engine migrate', (server) => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'a move continues after a full or failing disk',
+		'continues after a full or failing disk',
 		async () => {
 			const first = await toFile();
 			const { points } = await measurePoints({ calls: databaseCalls }, words(first.from, first.to), place);
@@ -145,7 +145,7 @@ describePostgres('a killed engine migrate', (server) => {
 		timeLimit ?? 240_000,
 	);
 
-	it('a moved PostgreSQL database rejects writes, and names the new database', async () => {
+	it('makes the old PostgreSQL database reject writes and name the new one', async () => {
 		const { from, to } = await toFile();
 		await moveWhole(from, to);
 		const schema = new URL(from).searchParams.get('schema');

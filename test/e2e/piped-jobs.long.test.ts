@@ -31,8 +31,8 @@ function unnamedOf(pid: number): string[] {
 		.filter((path) => readlinkSync(path).startsWith(`${temporary}/`));
 }
 
-describe.skipIf(process.platform !== 'linux')('a job through a pipe', () => {
-	it('a campaign from a pipe keeps its rows in an unnamed private file, and leaves none when killed', async () => {
+describe.skipIf(process.platform !== 'linux')('a campaign from a pipe', () => {
+	it('keeps its rows in an unnamed private file, and leaves none when killed', async () => {
 		const job = startProgram(['send', ...mail, '--csv', '-', '--yes', '--expect-count', '2'], env);
 		const ended = once(job, 'exit');
 		job.stdin.write(`email\n${'ann@example.com\n'.repeat(50_000)}`);

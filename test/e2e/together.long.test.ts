@@ -37,7 +37,7 @@ function peopleFile(folder: string, name: string, count: number): string {
 describeDatabases('processes on one database', ({ kind, create }) => {
 	/** Fewer rows suffice on PostgreSQL. */
 	const rows = kind === 'SQLite' ? 20_000 : 4_000;
-	it('processes that write at once lose nothing', async () => {
+	it('that write at once lose nothing', async () => {
 		const { folder, run, json } = workplace(await create());
 		await json('engine', 'init');
 		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
@@ -58,7 +58,7 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 		});
 	});
 
-	it('processes that start at once create one database and one sender', async () => {
+	it('that start at once create one database and one sender', async () => {
 		const { run, json } = workplace(await create());
 		const all = await Promise.all(
 			[1, 2, 3, 4].map(() => run('engine', 'init', '-q', '--sender', 'news@example.com')),

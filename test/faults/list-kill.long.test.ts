@@ -23,9 +23,9 @@ it.skipIf(!isBuilt)(
 	timeLimit,
 );
 
-describePostgres('send --list on a server', (server) => {
+describePostgres('send --list on PostgreSQL', (server) => {
 	it.skipIf(!isBuilt)(
-		'each subscriber of a list on PostgreSQL gets one mail, whatever is killed',
+		'sends one mail to each subscriber, whatever is killed',
 		async () => {
 			await killWhileStaging(await server.createDatabase());
 		},

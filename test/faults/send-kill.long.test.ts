@@ -28,7 +28,7 @@ async function untilSent(sink: SmtpSink, count: number, child: ChildProcess): Pr
 
 describeDatabases('send --csv', (databases) => {
 	it.skipIf(!isBuilt)(
-		`a campaign sends to ${rows} people once, killed ${kills} times, and repeats at most ${window} a kill`,
+		`sends to ${rows} people despite ${kills} kills, and repeats at most ${window} mails a kill`,
 		() => sendKilled(databases),
 		timeLimit,
 	);

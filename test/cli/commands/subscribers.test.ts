@@ -63,7 +63,7 @@ describe('mailctl subscribers', () => {
 			await add('100%@example.com', '--meta-json', '{"city": 5}');
 		});
 
-		it('filters by address, activity and meta together', async () => {
+		it('filters by address, activity and meta', async () => {
 			expect(await emailsOf('--email', 'XAY@example.com')).toEqual(['xay@example.com']);
 			expect(await emailsOf('--inactive')).toEqual(['xay@example.com']);
 			expect(await emailsOf('--active', '--where', 'meta.city=Oslo')).toEqual([

@@ -109,7 +109,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['next week', 'not a date or duration'],
 			['yesterday', 'past'],
-		])('prints the valid forms for %s', async (text, why) => {
+		])('prints the valid forms of an expiry for %s', async (text, why) => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--expires', text]);
 			expect({ code, said: stderr.split('\n')[0] }).toEqual({
 				code: 2,

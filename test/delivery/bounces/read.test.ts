@@ -152,7 +152,7 @@ describe('a delivery status (RFC 3464)', () => {
 		]);
 	});
 
-	it('is also read in the text of a mail without parts', () => {
+	it('is also read in the text of a mail without parts, if a mail system sent it', () => {
 		const body = `Sorry.\n\n${entry('Action: failed', 'Status: 5.1.1')}\n\nReturn-Path: <news@example.com>\nMessage-ID: <1@example.com>\n`;
 		const report = delivery(informal(body));
 		expect(report.recipients.map(({ address, hard }) => [address, hard])).toEqual([

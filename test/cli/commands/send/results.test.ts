@@ -73,7 +73,7 @@ describe('mailctl send --results', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('never overwrites the input of the send, however it is spelled', async () => {
+	it('never overwrites an input file of the send, whatever path names it', async () => {
 		const page = await project.file('n.html', '<p>Hello</p>');
 		const alias = join(project.folder, 'alias.csv');
 		await symlink(people, alias);

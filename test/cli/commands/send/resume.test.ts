@@ -101,7 +101,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
 	});
 
-	it('reject another file', async () => {
+	it('reject a changed file, and accept a moved one with --source', async () => {
 		await breakOffStaging();
 		const moved = await project.file('moved.csv', await readFile(people));
 		await writeFile(people, 'email,name\neve@example.com,Eve\n');

@@ -197,7 +197,7 @@ describe('mailctl send at a time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('rejects different options, and keeps the earlier plan', async () => {
+		it('rejects different options, and leaves the campaign staged', async () => {
 			await stage('--tag', 'old');
 			const run = await typing(
 				[['Resume it?', 'y']],
