@@ -92,7 +92,7 @@ describe('a message', () => {
 		if (encoding !== '7bit') expect(longestBodyLine(Buffer.from(message))).toBeLessThanOrEqual(76);
 	});
 
-	it('has a boundary that comes from its hash and that no part contains', async () => {
+	it('has a boundary that depends on its content and that no part contains', async () => {
 		const first = await written({ text: 'a', html: 'b' });
 		const boundary = /boundary="([^"]+)"/.exec(first)?.[1] ?? '';
 		expect(boundary).toMatch(/^=_[0-9a-f]{32}$/);

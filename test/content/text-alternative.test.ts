@@ -53,7 +53,7 @@ describe('the text alternative', () => {
 		['fragments of one word', '<i>abcdefgh</i>', 'abcdefgh'],
 		['single letters', '<b>x</b>', 'x'],
 		['no-break spaces', '<sup>1</sup>&nbsp;', '1'],
-	])('contains all of two mebibytes of %s', (_, piece, shown) => {
+	])('shows all %s of 2 MiB of HTML', (_, piece, shown) => {
 		const count = Math.floor((2 * 1024 * 1024) / piece.length);
 		expect(textAlternative(piece.repeat(count)).split(shown).length - 1).toBe(count);
 	});

@@ -54,7 +54,7 @@ describe('a queue paused by a person', () => {
 		expect(server?.connections).toBe(0);
 	});
 
-	it('makes a worker return leased messages, and continue when it is resumed', async () => {
+	it('makes a worker return leased messages, and continue when the queue is resumed', async () => {
 		const { memory, server: own } = await start({}, 150);
 		const { events, stop } = waitless(memory, { rate: 30 });
 		await eventually(() => expect(own.bodies.length).toBeGreaterThan(3));

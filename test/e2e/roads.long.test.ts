@@ -95,7 +95,7 @@ describe('a campaign on a mailctl server whose GET / is', () => {
 });
 
 describe('a campaign started on one kind of service', () => {
-	it('does not continue if a mailctl server becomes another service: exit 2, and nobody gets it twice', async () => {
+	it('ends with 2 if a mailctl server becomes another service, and nobody gets it twice', async () => {
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [

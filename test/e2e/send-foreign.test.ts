@@ -109,7 +109,7 @@ describe('send --csv on a service without campaigns', () => {
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
-	it('stops with 5 if the sender is refused, and continues with resume after that is fixed', async () => {
+	it('stops with 5 if the sender is refused, and resume continues when the sender is verified', async () => {
 		let isVerified = false;
 		const { service, call } = await start({
 			react: () =>

@@ -143,7 +143,7 @@ describe('an encoding given to --encoding', () => {
 		}
 	});
 
-	it('is unknown if it is not an encoding of text', async () => {
+	it('is rejected as unknown if it does not encode text', async () => {
 		for (const encoding of ['base64', 'hex', 'klingon'])
 			await expect(readTable('email\n', { encoding })).rejects.toMatchObject({ code: 'unknown_encoding' });
 	});

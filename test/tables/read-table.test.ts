@@ -23,7 +23,7 @@ describe('a file', () => {
 	it.each([
 		'utf-16le',
 		'utf-16be',
-	])('in %s that ends within a character is rejected in its last row', async (name) => {
+	])('in %s has its last row rejected if it ends within a character', async (name) => {
 		const whole = iconv.encode('email,name\na@example.com,Ann\nb@example.com,Bo', name, { addBOM: true });
 		for (const chunk of [1, 65_536]) {
 			const { rows } = await readTable(Buffer.concat([whole, Buffer.from([0x62])]), { chunk });

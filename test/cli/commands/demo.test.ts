@@ -22,7 +22,7 @@ describe('mailctl demo', () => {
 		expect(await readdir(home)).toEqual([]);
 	});
 
-	it('shows a mail, the report and the commands within 80 columns', async () => {
+	it('shows a mail, and the report within 80 columns', async () => {
 		const { code, stdout } = await cli(['demo', '-q'], { columns: 80 });
 		expect(code).toBe(0);
 		expect(stdout).toContain('One of the 1,000 mails that arrived:');

@@ -45,7 +45,7 @@ it.each(
 	expect(named.stderr).not.toContain('probably');
 });
 
-it.each(verbs)('%s ends with 2 and samples if several encodings fit', async (_, words) => {
+it.each(verbs)('%s ends with 2 and shows samples if several encodings fit', async (_, words) => {
 	const path = await polish('Szűrte');
 	const result = await project.run(words(path));
 	expect(result.code).toBe(2);

@@ -138,7 +138,7 @@ describe.each(['a database', 'a mailctl server'])('a public name on %s', (place)
 });
 
 describe('a public name on another service', () => {
-	it('is not shown, and is rejected', async () => {
+	it('is not shown, and is rejected in --fields', async () => {
 		const connect = connectTo([someList(1)]);
 		expect((await cli(['lists', 'get', '1', '-o', 'table'], { connect })).stdout).not.toContain('PUBLIC');
 		const { code, stderr } = await cli(['lists', 'get', '1', '--fields', 'public_name'], { connect });

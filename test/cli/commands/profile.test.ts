@@ -341,7 +341,7 @@ describe('mailctl profile', () => {
 		expect(stdout).not.toContain('s3');
 	});
 
-	it('shows one with its preferences', async () => {
+	it('shows a profile with its preferences', async () => {
 		const home = await homeWith(config, credentials);
 		expect(JSON.parse((await run(home, ['profile', 'show', 'trial', '--json'])).stdout)).toMatchObject({
 			name: 'trial',

@@ -54,7 +54,7 @@ describe('mailctl templates', () => {
 		expect(stderr).toBe('warning: no value for #town#\n');
 	});
 
-	it('without HTML cannot render it', async () => {
+	it('without HTML cannot be rendered as HTML', async () => {
 		const text = await project.file('plain.txt', 'Hi');
 		await project.json(['templates', 'create', '--name', 'Plain', '--text-file', text]);
 		expect(await project.run(['templates', 'render', 'Plain', '--part', 'html'])).toEqual({

@@ -128,7 +128,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'get', '1'])).toEqual(plain);
 	});
 
-	it('are deleted together, or none is if one is missing', async () => {
+	it('are deleted together, or not at all if one is missing', async () => {
 		for (const _ of [1, 2, 3]) await project.json(create());
 		expect((await project.run(['webhooks', 'delete', '1', '9', '-y'])).code).toBe(3);
 		const asked = await project.run(['webhooks', 'delete', '1', '3', '1']);

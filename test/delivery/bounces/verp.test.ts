@@ -27,7 +27,7 @@ describe('a return path', () => {
 		expect(address.indexOf('@')).toBe(64);
 	});
 
-	it('survives lower and upper case', () => {
+	it('is valid in lower and upper case', () => {
 		const address = verp('Bounces@Example.com').addressFor(message);
 		expect(verp('Bounces@Example.com').messageOf(address.toLowerCase())).toBe(message);
 		expect(verp('Bounces@Example.com').messageOf(address.toUpperCase())).toBe(message);

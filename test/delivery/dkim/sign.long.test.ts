@@ -144,7 +144,7 @@ describe('the published example of RFC 8463', () => {
 	});
 });
 
-describe('a key from a file', () => {
+describe('a DKIM key', () => {
 	const pem = (bits: number, type: 'pkcs1' | 'pkcs8') =>
 		generateKeyPairSync('rsa', { modulusLength: bits }).privateKey.export({ format: 'pem', type }).toString();
 

@@ -20,7 +20,7 @@ describe('an SMTP URL', () => {
 		['smtps://me@mail.test', { host: 'mail.test', port: 465, security: 'implicit', user: 'me' }],
 		['SMTP://[::1]:1025', { host: '::1', port: 1025, security: 'opportunistic', user: null }],
 		['smtp://bücher.test', { host: 'xn--bcher-kva.test', port: 25, security: 'opportunistic', user: null }],
-	])('%s is parsed', (text, settings) => {
+	])('is parsed: %s', (text, settings) => {
 		expect(parsed(text)).toEqual({ ...settings, password: null, name: null, ca: null });
 	});
 
@@ -35,11 +35,11 @@ describe('an SMTP URL', () => {
 		['smtp://mail.test?x=1', /only parameter is tls/],
 		['smtp://me@mail.test?tls=opportunistic', /with a user, tls is required or never/],
 		['smtp://me%0d%0aRSET@mail.test', /^not a valid SMTP URL, such as/],
-	])('%s is rejected', (text, message) => {
+	])('is rejected: %s', (text, message) => {
 		expect(parsed(text)).toMatch(message);
 	});
 
-	it('rejects a password, and does not print it', () => {
+	it('is rejected without being printed if it has a password', () => {
 		const message = parsed('smtp://me:s3cret@mail.test');
 		expect(message).toMatch(/--smtp-password-file/);
 		expect(message).not.toContain('s3cret');

@@ -94,7 +94,7 @@ const reported = async () => {
 const report = async () => (await project.json(['report'])) as { total: Record<string, unknown> };
 
 describe('engine bounces ingest', () => {
-	it('records a hard bounce for message, subscriber, suppression and report', async () => {
+	it('records a hard bounce once, in message, subscriber and report', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		expect(returnPath).toMatch(/^bounces\+[a-z2-7]{48}@example\.com$/);
 		const file = await project.file('bounce.eml', bounceOf(returnPath));

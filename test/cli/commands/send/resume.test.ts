@@ -115,7 +115,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(await project.json(resume('--source', moved))).toMatchObject({ messages: { sent: count } });
 	});
 
-	it('continue send requests, and report errors of an earlier run', async () => {
+	it('continue a batch of requests, and report errors of an earlier run', async () => {
 		const line = (row: number) => ({
 			from: 'news@example.com',
 			to: [row === 3 ? 'nobody' : `r${row}@example.com`],

@@ -58,7 +58,7 @@ describe('the deliveries of a webhook', () => {
 		});
 	});
 
-	it('end with 3 for a missing webhook or delivery, and 2 for a bad id', async () => {
+	it('cannot be shown or replayed with an unknown id (3) or a bad one (2)', async () => {
 		await hookTo(204);
 		const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 		for (const [argv, code] of [
