@@ -99,8 +99,8 @@ function parseHeaders(lines: readonly string[]): Record<string, string> {
 const anyPath = mailctl('api', 'GET', '/sub/lists/');
 
 /**
- * Returns path and query to send, beginning with `/`. A URL must have the base URL's origin and prefix, because the
- * token must not go elsewhere. Throws `UsageError`. A local database has no base URL (null).
+ * Returns the path and the query to send, with a leading `/`. Throws `UsageError` for a URL outside the base URL,
+ * because the token must not go elsewhere. `base` is null for a local database.
  */
 function wirePath(text: string, query: readonly string[], base: string | null): string {
 	const path = /^[a-z][a-z0-9+.-]*:/i.test(text) ? pathOfUrl(text, base) : pathOfText(text);
@@ -175,7 +175,7 @@ const runTest = /\/run_test\/?(\?|$)/;
 const sendPath = /^\/message\/send\/?(\?|$)/;
 
 async function send(cx: CommandContext, request: WireRequest, include: boolean): Promise<ExitCode> {
-	// A GET that sends a test notification changes no data, but is not a read either.
+	// A GET of `run_test` sends a test notification, so treat it as a change.
 	if (!['GET', 'HEAD', 'OPTIONS'].includes(request.method) || runTest.test(request.path)) {
 		assertRecipients(cx, request);
 		if (cx.dryRun) return foresee(cx, request, include);

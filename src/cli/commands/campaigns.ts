@@ -68,7 +68,7 @@ const list = command({
 			const rows = (limit: number | undefined) =>
 				mapped(walk(campaigns, filter, { signal, limit }), async (campaign) => {
 					const { figures, id } = campaign;
-					// Count the messages of campaigns without stored figures when they are shown.
+					// Without stored figures, count the messages of each campaign that is shown.
 					const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
 					shown.push(campaign);
 					return recordOf(campaign, sentOf(campaign, { messages }));
@@ -99,7 +99,7 @@ const get = command({
 			await showDetail(cx, detail);
 			await sayWhy(cx, [status]);
 			if (status.state === 'staged') await cx.hint(mailctl('campaigns', 'resume', campaign.key));
-			// Exit code 0 if the campaign no longer changes by itself.
+			// An exit code ends `--watch`: the campaign no longer changes by itself.
 			return detail.state === 'finished' || detail.state === 'canceled' ? exits.done : undefined;
 		}),
 });
@@ -109,7 +109,7 @@ type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan' | 
 async function sayWhy(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
 	const first = campaigns.find((one) => ['sending', 'planned'].includes(campaignState(one)));
 	if (first === undefined) return;
-	// A worker sends at full speed; `resume` keeps the rate of the campaign.
+	// For a campaign with a rate, suggest `resume`, which keeps the rate: a worker sends at full speed.
 	const sender = first.rate === undefined ? mailctl('worker') : mailctl('campaigns', 'resume', first.key);
 	await sayWhatHolds(cx, { campaign: first.id }, sender);
 }
@@ -247,7 +247,7 @@ const cancel = command({
 		else {
 			await cx.confirm({ kind: 'mild', what });
 			await campaigns.cancel(id, { signal: cx.signal });
-			// Each worker returns messages that it has not begun to send within a second.
+			// Wait for the workers: each needs up to a second to return messages that it has not begun to send.
 			const end = performance.now() + longestWaitMs;
 			while (performance.now() < end && openOf((await look()).messages) > 0)
 				await delay(pollMs, undefined, { signal: cx.signal });

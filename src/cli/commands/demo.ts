@@ -52,7 +52,7 @@ const demo = command({
 export { demo as command };
 
 const files: readonly string[] = ['people.csv', 'offer.html'];
-/** Keeps the state of the commands, and is removed from a kept folder too. */
+/** The folder for the state of the commands. It is removed even if `--keep` keeps the rest. */
 const stateFolder = '.state';
 
 const looks = [['subscribers', 'list', '--list', 'Readers'], ['campaigns', 'list'], ['report']];
@@ -64,7 +64,7 @@ interface Place {
 	mails: readonly SinkMail[];
 }
 
-/** Each step is a command as a person would type it, and runs in this process. */
+/** Runs commands in this process, as a person would type them. */
 class Demo {
 	readonly #cx: CommandContext;
 	readonly #place: Place;

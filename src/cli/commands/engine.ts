@@ -101,7 +101,7 @@ function changedTo(path: string, settings: Changed, mailbox: Mailbox | null): st
 	return `changed ${path}: ${texts.join(', ')}`;
 }
 
-/** True if pages should show recipients this sender's name: none is set, and the setting allows the name. */
+/** True if `name` can become the `page_sender_name`: none is set, and the setting accepts the name. */
 async function isPageName(settings: LocalEngine['settings'], name: string): Promise<boolean> {
 	if (name === '' || (await settings.get())['page_sender_name'] !== undefined) return false;
 	return (await settings.whyNot('page_sender_name', name)) === null;

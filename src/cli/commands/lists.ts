@@ -215,7 +215,7 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, remove, clear],
 };
 
-/** The service document has no bulk deletion. Uses mailctl's, or collects ids first and deletes one by one. */
+/** Uses mailctl's bulk deletion. Another service has none, so collects the ids there and deletes one by one. */
 async function clearSubscribers(cx: CommandContext, api: Api, listId: number) {
 	const call = { signal: cx.signal };
 	const { ext } = await api.capabilities();
@@ -237,7 +237,7 @@ function isNamePicked({ globals }: CommandContext): boolean {
 
 type PublicName = string | undefined;
 
-/** The public name is a second write, so checks it before the first one. Refuses an invalid name with exit code 5. */
+/** Checks the public name, which needs a second write, before the first one. An invalid name is exit code 5. */
 async function withPublicName<I extends object>(cx: CommandContext, input: I, publicName: PublicName) {
 	if (publicName === undefined) return { details: null, named: input };
 	const details = await need(await cx.api(), 'lists', '--public-name');

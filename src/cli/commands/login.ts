@@ -112,7 +112,7 @@ async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`, { check }));
 }
 
-/** Sends one cheap request, and stores nothing after an error. Accepts a valid token that may only send. */
+/** Tries the token with one cheap request. Accepts a token that may only send. Returns the kind of service. */
 async function tryToken(cx: CommandContext, baseUrl: string, token: string): Promise<string> {
 	const { api, close } = await cx.connectTo({ kind: 'remote', baseUrl, token });
 	try {

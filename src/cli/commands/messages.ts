@@ -65,7 +65,7 @@ function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_
 
 /**
  * Returns the history of a message in lines: attempts, events, reports, limits. Omits events that an attempt or a
- * returned mail implies. Text of servers is not cleaned.
+ * returned mail implies. Does not clean text of servers.
  */
 export function detailLines(message: MessageDetail, times: Times): string[] {
 	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
@@ -254,7 +254,7 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 	return exit;
 }
 
-/** Replaces the error by its complaint, which already names the state. */
+/** Throws only the error's field message, because it already names the state of the message. */
 function refuse(error: unknown): never {
 	const isRefused = error instanceof ApiError && error.code === 'invalid';
 	const [complaint] = isRefused ? listFieldErrors(error.fields ?? {}) : [];

@@ -173,7 +173,7 @@ async function save(cx: CommandContext, options: ReportOptions, report: Report, 
 	await cx.out.document({ file: path, format }, `wrote ${path}`);
 }
 
-/** Limits days with details: those of a full year take half a second, its totals three milliseconds. */
+/** The most days whose details are read: a year of details takes half a second, a year of totals 3 ms. */
 const mostDetailed = 92;
 
 async function showTotals(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
@@ -211,7 +211,7 @@ async function printRows(cx: CommandContext, options: ReportOptions, report: Rep
 	await cx.out.rows(rows, cx.globals.fields === undefined ? told : reportColumns, { all: true });
 }
 
-/** Opens and clicks include bots, like the totals of a report. */
+/** Adds more figures to the days, for CSV and `--fields`. Opens and clicks include bots, except with `--human`. */
 async function withFigures(cx: CommandContext, report: Report, options: ReportOptions): Promise<Row[]> {
 	const { dayText } = await import('../render/report.js');
 	const days = report.data.map((row) => ({ ...row, date: dayText(row.date) }));
@@ -349,7 +349,7 @@ async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
 	const { campaign, event, tag, human } = asked;
 	const days = asked.last === undefined ? null : parseDays(asked.last, '--last');
 	const api = await cx.api();
-	// Refuse before any request, because a report that ignores an option would be wrong.
+	// Refuse an option that the service would ignore, because the report would be wrong.
 	const wanted = tag !== undefined ? '--tag' : human ? '--human' : null;
 	const ours = campaign === undefined ? undefined : (await api.capabilities()).ext.reports;
 	const reports = wanted === null ? ours : await need(api, 'reports', wanted);
@@ -373,7 +373,7 @@ async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
 	});
 }
 
-/** Returns the service's current day, with which its report without dates (7 or 8 rows) ends. */
+/** Returns the service's current day: the last one of its report without dates, which has 7 or 8 days. */
 async function today(cx: CommandContext): Promise<Day> {
 	const { data } = await (await cx.api()).report({}, { signal: cx.signal });
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
@@ -388,7 +388,7 @@ function isOfDays({ from, to, last }: Asked): boolean {
 	return (from ?? to ?? last) !== undefined;
 }
 
-/** Null if options narrow the report to some messages, or for another service. `lists`: adds their growth. */
+/** Returns null for another service, or if options select some messages. `lists`: also reads the growth of lists. */
 async function readDetails(cx: CommandContext, asked: Asked, { data }: Report, lists = false) {
 	const { campaign, tag, human, event } = asked;
 	const { reports, campaigns } = (await (await cx.api()).capabilities()).ext;
@@ -420,7 +420,7 @@ async function readHead(cx: CommandContext, id: Uuid | undefined): Promise<Campa
 	const { accepted = 0, bounced = 0, deferred = 0, failed = 0, uncertain = 0 } = messages;
 	const waiting = (messages.staged ?? 0) + (messages.queued ?? 0) + (messages.leased ?? 0);
 	const sent = accepted + (messages.sent ?? 0);
-	// A cancellation before the release deletes messages, so compute their number.
+	// A cancellation before the release deletes the messages, so compute how many were canceled.
 	const kept = sent + waiting + bounced + deferred + failed + uncertain;
 	const leftOut = leftOutOf(detail);
 	const canceled = Math.max(messages.canceled ?? 0, recipients - leftOut - kept);

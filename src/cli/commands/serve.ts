@@ -49,7 +49,7 @@ const serve = command({
 		const { rate, connections } = options;
 		const sending = given({ rate: rate === undefined ? rate : parseRate(rate), connections });
 		const engine = await cx.local();
-		// The domain of this address is the only one that the bounce server accepts.
+		// The bounce server accepts mail only for the domain of this address.
 		if (bounceSmtp !== null && (await engine.settings.get())['bounce_address'] === undefined)
 			throw new UsageError('--bounce-smtp needs the setting bounce_address', {
 				hint: mailctl('engine', 'settings', 'set', 'bounce_address', 'ADDRESS'),
@@ -104,7 +104,7 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	await cx.note(`listening on ${url}`);
 }
 
-/** Limits waiting log lines when nobody reads the log. Drops further lines and logs their number. */
+/** While nobody reads the log, at most this much of it waits. Further lines are dropped, and their number is logged. */
 const mostWaitingBytes = 1024 * 1024;
 /** A failing disk fails each request, so limit errors on stderr to one line a second. */
 const sayEveryMs = 1_000;
@@ -140,7 +140,7 @@ function lineWriter(stdout: OutStream): (line: object) => void {
 	};
 }
 
-/** `sending paused: connect: no answer`. The operator also sees lines that are not about requests. */
+/** Formats a log line for the operator on stderr: `sending paused: connect: no answer`. */
 function sentenceOf(line: { event: unknown; reason?: unknown; error?: unknown }): string {
 	const why = line.reason ?? line.error;
 	return `${String(line.event).replaceAll('_', ' ')}${why === undefined ? '' : `: ${String(why)}`}`;

@@ -72,7 +72,7 @@ function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options
 		throw new UsageError('use --cleanup-only without --full, --only, --skip and --send-to');
 }
 
-/** Before a change, a protected profile asks, and the question names the profile. */
+/** Checks the addresses. Before a change on a protected profile, asks for confirmation. */
 async function assertAllowedToChange(cx: CommandContext, options: Options): Promise<void> {
 	if (options.sendTo !== undefined) {
 		const { parseMailbox } = await import('../../api/address.js');

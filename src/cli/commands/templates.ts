@@ -169,7 +169,7 @@ const render = command({
 			{ subject, text: text_body || null, html: html_body || null, disable_inline: true },
 			options.context,
 		);
-		// Every mail has these values, but a name only if its recipient has one.
+		// A send sets the built-in variables, but the name only if the recipient has one.
 		const missing = rendered.missing.filter((name) => name === 'name' || !builtInVariables.includes(name));
 		if (missing.length > 0) await cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(rendered);

@@ -153,7 +153,7 @@ const update = command({
 		const changes = { ...given({ url, type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
 		assertLogin(changes, replace ? '' : hook.login);
-		// A PUT clears omitted keys. A service that hides passwords does not say whether one is set.
+		// A PUT clears an omitted password, and '' says that none is set. Null hides whether one is set, so do not ask.
 		const input = replace || hook.password === '' ? await withPassword(cx, changes) : changes;
 		const changed = await change(cx, {
 			what: `change webhook ${hook.id}`,
@@ -213,7 +213,7 @@ const test = command({
 		const result = await orNull(webhooks.test(id, { signal: cx.signal }));
 		if (result === null) throw missing('webhook', args.id, mailctl('webhooks', 'list'));
 		await cx.out.document(result, sentenceOf(result));
-		// The service document shows no body, so only a plain "false" means that the target refused.
+		// The service document does not define this answer, so only an explicit `false` means that the target refused.
 		return result.result === false ? exits.partly : exits.done;
 	},
 });
@@ -244,7 +244,7 @@ const secret = command({
 		const call = { signal: cx.signal };
 		let secrets = await log.secrets(call);
 		if (rotate) {
-			// At most two secrets sign, so a target that lacks the newer one would refuse every notification.
+			// At most two secrets sign, so another rotation drops the older one, which some receivers may still use.
 			const until = secrets[1]?.date_retired ?? null;
 			const what = `drop the secret that signs until ${until}: receivers that still use it refuse notifications`;
 			if (until !== null) await cx.confirm({ kind: 'mild', what });

@@ -52,7 +52,7 @@ export const command = describe({
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
-		// A submission never has the id of a message, so this asks only for the state of the queue.
+		// No submission has the id of a message, so the answer has only the state of the queue.
 		const due = page.lastIfDue();
 		if (due !== null) await sayWhatHolds(cx, { submission: due.id });
 	},
@@ -70,7 +70,7 @@ interface Held {
 
 const sliceSize = 100;
 
-/** `since` excludes older messages; null: none. Throws errors of the service. */
+/** `since` leaves out older messages; null reads all. Throws errors of the service. */
 async function readHeld(cx: CommandContext, address: string, since: string | null): Promise<Held> {
 	const api = await cx.api();
 	const { signal } = cx;
@@ -175,7 +175,7 @@ class WhyPage {
 		};
 	}
 
-	/** Returns the strongest suppression in force of the list, or of all lists (null). */
+	/** Returns the strongest suppression that is in force for the list, or for all lists (null). */
 	#strongest(listId: number | null): Suppression | undefined {
 		return this.#suppressions
 			.filter(
@@ -249,7 +249,7 @@ class WhyPage {
 		return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
 	}
 
-	/** Says before which day messages are deleted, if some are. */
+	/** Returns `before` and the day before which messages are deleted; empty if none are. */
 	#deleted(before: string): string {
 		const deleted = this.#held.told?.deleted;
 		return deleted === undefined ? '' : `${before}${deletedText(deleted, this.#times)}`;
@@ -371,14 +371,14 @@ function bounceText(messages: readonly PersonMessage[]): string {
 	return '';
 }
 
-/** The quoting sentence adds a full stop. A regular expression would take quadratic time on blanks. */
+/** Removes a full stop, because the quoting sentence adds one. A regular expression takes quadratic time on blanks. */
 function withoutStop(text: string): string {
 	let end = text.length;
 	while (end > 0 && /[.\s]/.test(text[end - 1] ?? '')) end -= 1;
 	return text.slice(0, end);
 }
 
-/** Shows the history of the newest message, and of messages that were not sent, so that the page fits a screen. */
+/** True for the newest message and for unsent ones. Only their history is shown, so that the page fits a screen. */
 function isTold({ state }: PersonMessage, at: number): boolean {
 	return at === 0 || state !== 'sent';
 }

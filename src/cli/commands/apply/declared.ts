@@ -68,7 +68,7 @@ export async function readDeclaration(cx: CommandContext, file: FileSource): Pro
 	return found;
 }
 
-/** Keeps numbers as text, so that a name such as 2026 or 007 stays as written. */
+/** The tags of numbers, which are read as texts, so that a name such as 2026 or 007 stays as written. */
 const numbers: ReadonlySet<string> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
 
 function parse(text: string, name: string): unknown {

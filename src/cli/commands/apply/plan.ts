@@ -175,7 +175,7 @@ const secretNames = /^smtp_(?:password|url)$/;
 
 const mostNamed = 10;
 
-/** Asks to confirm deletions, or else a change of a protected profile. */
+/** Asks to confirm deletions. Without any, asks only if the profile is protected. */
 export async function agree(cx: CommandContext, command: string, steps: readonly Step[]): Promise<void> {
 	const isDeletion = ({ change }: Step) => change.action === 'delete' && change.kind !== 'settings';
 	const deleted = steps.filter(isDeletion);
@@ -194,7 +194,7 @@ export async function agree(cx: CommandContext, command: string, steps: readonly
 	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
 }
 
-/** Stops at a refusal. Earlier changes stay, and the next run continues after them. */
+/** Makes the changes in order. An error stops it; earlier changes stay, and the next run makes the others. */
 export async function carryOut(cx: CommandContext, steps: readonly Step[]): Promise<void> {
 	for (const [made, { change, make }] of steps.entries()) {
 		try {
@@ -253,7 +253,7 @@ interface Resource {
 
 type ResourceOf = (api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>;
 
-/** Throws `MissingExtension`. */
+/** Opens a kind of resources. Throws `MissingExtension` if the service lacks it. */
 const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 	senders: async ({ senders }, signal) => ({
 		all: () =>
@@ -278,7 +278,7 @@ const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 	}),
 	lists: async (api, signal, declared) => {
 		const { lists } = api;
-		// Each list needs a request, so ask only for lists with a declared public name.
+		// Reading a public name needs a request per list, so read only those that the file declares.
 		const named = new Set(declared.filter(({ values }) => 'public_name' in values).map(({ name }) => name));
 		const details = named.size === 0 ? null : await need(api, 'lists', 'public_name in the file');
 		const put = async (id: number, public_name: Value | undefined) =>
@@ -341,7 +341,7 @@ const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 		create: async (values) => {
 			const login = values['login'] !== undefined && { is_auth_enabled: true };
 			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
-			// Another process may have created it since the plan, and each event would call a second webhook too.
+			// If another process has created the webhook since the plan, update it: a second one would get each event too.
 			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
 				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
 			return webhooks.create(input, { signal });

@@ -138,7 +138,7 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 	return sums;
 }
 
-/** Counts the rows read from a file, or the people of a list, which is complete at the release. */
+/** Counts the rows that were read, or the subscribers of a list, which is complete when it is released. */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, date_released, source } = campaign;
 	if (source !== null || position > 0) return { rows: position, is_complete };
@@ -239,7 +239,7 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 	const day = date_dropped?.slice(0, 10);
 	return [
 		states,
-		// The counts of deleted messages by state do not include joined ones.
+		// After retention, `messages` no longer includes those that joined, so do not name their number.
 		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} joined by send --to`]),
 		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
 	].join('; ');

@@ -100,7 +100,7 @@ export const resume = command({
 	},
 });
 
-/** Makes messages due that are deferred for a refused sender, because whoever resumes has corrected the cause. */
+/** Retries messages that are deferred because of a refused sender: a user who resumes has corrected the sender. */
 async function retryRefused(cx: CommandContext, campaign: Campaign): Promise<void> {
 	if ((await (await cx.api()).capabilities()).ext.messages === undefined || cx.dryRun) return;
 	const { replies = [] } = await (await campaignPlace(cx)).campaigns.status(campaign.id);
@@ -170,7 +170,7 @@ async function recipientsOf(cx: CommandContext, campaign: Campaign, rows: Rest, 
 	};
 }
 
-/** Reads the remaining rows, only from a file with the original content, so that other people get no mail. */
+/** Opens the rows that are not staged yet. The file must have the original content, so that nobody else gets mail. */
 function restOf(cx: CommandContext, campaign: Campaign, given: string | undefined): Rest {
 	if (isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged') return null;
 	const { key, source } = campaign;
@@ -188,7 +188,7 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 	};
 }
 
-/** A pipe can send its rows again; only the caller of the API has the rows of an API call. */
+/** Suggests to pipe the rows again. If they came through the API, only its caller has them. */
 function notFromFile({ key, source, position }: Campaign): UsageError {
 	const again = mailctl('campaigns', 'resume', key, '--source', '-');
 	const hint = [mailctl('campaigns', 'cancel', key), ' drops it'];

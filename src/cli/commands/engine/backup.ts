@@ -37,7 +37,7 @@ export const backup = command({
 			const only = schema === 'public' ? [] : ['-n', schema];
 			return system('pg_dump', '-Fc', '-d', from, ...only, '-f', file);
 		});
-		// Writing over the database's log would lose data too.
+		// A backup over the database's own log would lose data too.
 		const [path, own] = [await placeOf(file), await placeOf(database)];
 		if (['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`))
 			throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
@@ -134,7 +134,7 @@ export const restore = command({
 
 type Restored = { uncertain: number; waiting: number; erased: number | null };
 
-/** A replaced database passes its erasures to the restored one. Without it, erased people may be back. */
+/** Says what to check. The old database passes its erasures on; without it, erased people may be back. */
 async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplaced: boolean): Promise<void> {
 	const { uncertain, waiting, erased } = restored;
 	if (uncertain > 0)

@@ -43,8 +43,8 @@ const ingest = command({
 		'mailctl engine bounces ingest - < bounce.eml',
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
-	// A mail server that pipes a mail treats other exit codes as a refusal, and the mail would be lost. Only a person
-	// presses Ctrl-C.
+	// Exit with 75: a mail server that pipes a mail takes other codes for a refusal, and the mail would be lost.
+	// Ctrl-C comes from a person.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)
@@ -89,7 +89,7 @@ async function ingestFrom(cx: CommandContext, source: string, onRecorded: OnReco
 			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
 		});
 	} catch (error) {
-		// A mail server that pipes a mail cannot fix this, and the disk may not be mounted yet.
+		// To a mail server, report a missing database as temporary: its disk may not be mounted yet.
 		if (source === '-' && error instanceof DatabaseMissing) throw tryLater(error.message, error);
 		throw endOf(error);
 	} finally {

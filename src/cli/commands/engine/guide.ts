@@ -44,7 +44,7 @@ export async function guideInit(cx: CommandContext) {
 	const zone = await cx.search('Time zone (days of reports are counted in it):', async (typed) =>
 		matching(choices, typed.trim().replaceAll(' ', '_')),
 	);
-	// A year, plus the month that is compared with the same month a year ago.
+	// 400 days keep a year and the month that is compared with the same month a year ago.
 	const kept = await cx.ask(
 		'How long to keep messages (older ones are deleted, figures stay; type none to keep all):',
 		{
@@ -75,7 +75,7 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 
 type Stored = Readonly<Record<string, string>>;
 
-/** Tries the mail server before it stores the answer. If the server does not work, asks again with the answer to edit. */
+/** Asks for the mail server and tests it. If the test fails, the user may edit, keep or omit the answer. */
 async function askServer(cx: CommandContext, now: Stored, sender: string): Promise<Record<string, string>> {
 	const { normalOf } = await import('../../connect/local.js');
 	let initial = now['smtp_url'];

@@ -103,7 +103,7 @@ async function moveOver(cx: CommandContext, moving: Moving, named: Named): Promi
 		})
 		.catch((error: unknown) => {
 			if (!isShut) throw error;
-			// If the move was stopped, report the reason of the signal.
+			// After Ctrl-C or `--deadline`, report that, and not the error that it caused.
 			throw hinted(cx.signal.aborted ? cx.signal.reason : error, [
 				['neither database works now; to continue: ', mailctl('engine', 'migrate', ...shown)],
 				['to cancel: ', mailctl('engine', 'migrate', ...shown, '--undo')],

@@ -174,7 +174,7 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 	];
 }
 
-/** Processes send heartbeats every few seconds. Only a late heartbeat shows that one on another machine was killed. */
+/** Shows the last heartbeat. A late one is the only sign that a process on another machine was killed. */
 function workerLine({ role, host, pid, messages, heard }: QueueStats['workers'][number]): string {
 	const last = heard === null ? '' : `; last seen at ${heard}`;
 	return `${role ?? 'stopped'} ${pid} on ${host}: sending ${counted(messages, 'message')}${last}`;

@@ -91,7 +91,7 @@ const revoke = command({
 			throw missing('token', name, didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'));
 		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoke: [name] });
 		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: requests with it are refused` });
-		// False means that another process revoked the token during the question, which is fine.
+		// Ignore the answer: another process may have revoked the token during the question.
 		await tokens.revoke(name);
 		await cx.out.document({ revoked: [name] }, `revoked the token ${name}`);
 	},

@@ -106,7 +106,7 @@ async function foreseen(cx: CommandContext, within: InList, input: SubscriberInp
 	return { what: `update ${there.email} ${where}`, plan: { update: there.id, with: patch } };
 }
 
-/** Without such an operation, looks the address up, and again after a refusal, because another command may add it. */
+/** Another service has no such operation, so look up the address, and again if another command added it meanwhile. */
 async function addUnlessThere(
 	cx: CommandContext,
 	within: InList,
@@ -219,7 +219,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 				plan: (ids) => (is_active ? { activate: ids } : { deactivate: ids }),
 				make: ({ id }) => {
 					const patched = within.subscribers.patch(id, { is_active }, { signal: cx.signal });
-					// With several subscribers, a refusal is reported with its id, and the others follow.
+					// With several subscribers, `changeEach` reports a refusal with its id and continues.
 					return found.length === 1 ? explained(patched, { input: { is_active } }) : patched;
 				},
 				columns,
@@ -278,7 +278,7 @@ interface Wanted {
 	replaceMeta: Meta | null;
 }
 
-/** Lets the service merge meta if it can. Otherwise reads, merges, writes and compares. */
+/** Lets the service merge meta if it can. Otherwise merges here, writes, and reads again to notice another change. */
 async function patchMerged(cx: CommandContext, within: InList, current: Subscriber, wanted: Wanted) {
 	const { list, subscribers } = within;
 	const { patch, set, unset, replaceMeta } = wanted;

@@ -62,7 +62,7 @@ export async function listOf(cx: CommandContext, text: string | undefined): Prom
 
 const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * microsPerSecond } as const;
 
-/** Unlike other dates of the command line (`7d` ago), an end is in the future. */
+/** Unlike in other options, where it is in the past, `7d` is in the future here. */
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });

@@ -32,7 +32,7 @@ interface TemplateFolder {
 
 interface Chosen {
 	directory: string;
-	/** Empty: all templates. */
+	/** All templates if it is empty. */
 	names: readonly string[];
 }
 
@@ -169,7 +169,7 @@ async function agreeToReplace(cx: CommandContext, directory: string, lost: reado
 	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
 }
 
-/** Maps a template to the folder with its subject, or else to one with its name, marked if another template has it. */
+/** Maps each subject to the folder that has it, or else to a new one, with a part of its hash if the name is taken. */
 function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
 	const plain = folderNames(all.map(({ name }) => name));
 	const places = new Map<string, string>();
@@ -191,7 +191,7 @@ async function compare(path: string, template: Template, there: TemplateFolder |
 	const wanted: Record<Part, string | null> = {
 		name: /[\r\n]/.test(name) ? null : `${name}\n`,
 		html_body: html_body || null,
-		// A template that has no body at all gets an empty text.
+		// A template without any body gets an empty text file.
 		text_body: text_body === '' && html_body !== '' ? null : text_body,
 	};
 	const differences: Difference[] = [];
@@ -199,7 +199,7 @@ async function compare(path: string, template: Template, there: TemplateFolder |
 		const file = join(path, fileOf[part]);
 		const found = await readPart(file);
 		const text = wanted[part];
-		// A folder whose name says the subject needs no subject file.
+		// If the folder's name is the subject, it needs no subject file.
 		const isSaid = part === 'name' && there?.values.name === name && (found === null || there.fault === null);
 		const isSame = found === null ? text === null : text !== null && found.equals(Buffer.from(text));
 		if (!isSaid && !isSame) differences.push({ part, path: file, wanted: text, isThere: found !== null });
@@ -207,7 +207,7 @@ async function compare(path: string, template: Template, there: TemplateFolder |
 	return differences;
 }
 
-/** Null: there is no such directory. */
+/** Returns null if there is no such directory. */
 async function readFolders(directory: string): Promise<TemplateFolder[] | null> {
 	const entries = await orMissing(readdir(directory, { withFileTypes: true }));
 	if (entries === null) return null;
@@ -247,7 +247,7 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 		hasBody ||= part !== 'name';
 		const fault = utf8Fault(bytes);
 		if (fault !== null) throw new UsageError(`${file} ${fault}`);
-		// Bodies are pulled byte for byte as they were pushed.
+		// Do not remove a mark silently, because `pull` must write the bytes that were pushed.
 		if (byMark(bytes) !== null)
 			throw new UsageError(`${file} begins with a byte order mark: save it as UTF-8 without one`);
 		values[part] = part === 'name' ? trimWhitespace(bytes.toString()) : bytes.toString();
@@ -272,10 +272,10 @@ function orMissing<T>(found: Promise<T>): Promise<T | null> {
 	});
 }
 
-/** Octets of UTF-8. File systems allow 255, encrypted ones 143. */
+/** The longest folder name. File systems allow 255 bytes, encrypted ones 143. */
 const maxBytes = 143;
 
-/** `~` and the first eight digits of the hash. */
+/** The length of `~` and the first eight digits of the hash. */
 const markLength = 9;
 
 const special = /[\u0000-\u001f\u007f-\u009f%~/\\:*?"<>|]/;

@@ -114,7 +114,7 @@ export const replay = command({
 			throw new UsageError('use either ids of deliveries, or --failed and --since');
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
-		// Look up all of them before sending any.
+		// Find every delivery before any of them is replayed.
 		for (const uuid of named) await findDelivery(cx, log, id, uuid);
 		const input: ReplayRequest = {
 			...(named.length > 0 && { deliveries: named }),

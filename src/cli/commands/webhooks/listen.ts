@@ -151,7 +151,7 @@ function webUrl(text: string | undefined, flag: string): URL | null {
 	throw new UsageError(`${flag}: "${shownUrl(text)}" is not an http or https URL`);
 }
 
-/** Secrets may rotate while this command listens. */
+/** Returns a function that reads the secrets, because they may rotate while this command listens. */
 async function secretsOf(cx: CommandContext, api: Api): Promise<() => Promise<readonly string[] | null>> {
 	const { deliveries } = (await api.capabilities()).ext;
 	if (deliveries === undefined) {
@@ -205,7 +205,7 @@ interface ReceiverOptions {
 }
 
 const maxBodyBytes = 1024 * 1024;
-/** Shorter than the sender's timeout. */
+/** The sender of the notification waits a little longer. */
 const forwardMs = 12_000;
 
 async function startReceiver(options: ReceiverOptions) {

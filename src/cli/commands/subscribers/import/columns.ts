@@ -29,8 +29,8 @@ export async function mapColumns(cx: CommandContext, table: Table, options: Impo
 }
 
 /**
- * Refuses unknown words in state columns, with their rows, before any write (docs/decisions/2026-11-21-imports.md).
- * Reads `file` to its end for them; null: standard input, of which it reads the first rows.
+ * Throws `UsageError` for unknown words in state columns, before any write (docs/decisions/2026-11-21-imports.md).
+ * Reads all of `file`; for standard input (null), only the first rows.
  */
 export async function assertKnownStates(
 	cx: CommandContext,

@@ -11,10 +11,10 @@ import { wordOfList } from '../../../verbs/resolve.js';
 import { type ImportOptions, importOptions } from '../import.js';
 import { headerOptions, holdingAddresses, sample } from './columns.js';
 
-/** Each finding needs a question. More than this come from a wrong delimiter. */
+/** A table with more findings probably has another delimiter, so do not ask about each. */
 const mostQuestions = 30;
 
-/** Other findings are faults of the file itself or of the command line. */
+/** Findings that an answer can resolve. Others are faults of the file or of the command line. */
 const answerable: ReadonlySet<HeaderFinding['code']> = new Set(['unknown', 'bad_field_name', 'state']);
 
 export async function guideColumns(cx: CommandContext, table: Table, given: ImportOptions) {
@@ -40,7 +40,7 @@ export async function guideColumns(cx: CommandContext, table: Table, given: Impo
 	const open = await findingsOf(options);
 	if (open.length > mostQuestions || !open.every(({ code }) => answerable.has(code))) return options;
 	for (const { code, column } of open) {
-		// Another column may have this target already.
+		// Do not offer a target that another column has.
 		const isFree = (target: string) => {
 			const how = { ...known, map: [...options.map, `${column}=${target}`], unknown: 'create' } as const;
 			const mapped = mapHeader(header, how);
@@ -85,7 +85,7 @@ async function askTarget(cx: CommandContext, column: string, possible: Possible)
 }
 
 export async function sayCommand(cx: CommandContext, file: string, list: List, options: ImportOptions) {
-	// --by says whether the list is given by id.
+	// With `--by`, the given word is unambiguous.
 	const word = options.by === undefined ? await wordOfList(await cx.api(), list, cx.signal) : options.list;
 	const words = optionWords(importOptions, { ...options, list: word }, cx);
 	await cx.hint(['the same without questions: ', mailctl('subscribers', 'import', file, ...words)]);

@@ -86,7 +86,7 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 	}
 }
 
-/** Describes the source for `--resume`, and the run that stopped. */
+/** The source of this run, and the stopped run that `--resume` continues. */
 type Identity = Awaited<ReturnType<typeof identify>>;
 
 /** With `--resume`, refuses another source or other options than those of the stopped run, before any write. */
@@ -122,7 +122,7 @@ async function identify(cx: CommandContext, job: TableJob) {
 
 type Begun = Pick<Identity, 'key' | 'earlier'> & { imports: Imports };
 
-/** Continues only the rejects file of the stopped run, because rejects of other content would hide those of this import. */
+/** Appends only to the rejects file of the stopped run. Rejects of another import would hide those of this one. */
 async function openRejectsOf(
 	cx: CommandContext,
 	job: PutJob,
@@ -147,7 +147,7 @@ async function openRejectsOf(
 	return rejects;
 }
 
-/** Returns the path `found` with its folder as the user wrote it. */
+/** Returns `found`. If it is in the folder of `path`, writes the folder as there. */
 function besides(path: string, found: string): string {
 	return dirname(found) === resolve(dirname(path)) ? join(dirname(path), basename(found)) : found;
 }
@@ -176,19 +176,18 @@ class MarkFile {
 		return { key, sha256, rejects };
 	}
 
-	/** If the folder is not writable, a later run only loses this check. */
 	async write(mark: Mark): Promise<void> {
 		try {
 			makeFolders(dirname(this.path));
-			// After a kill, the file is the previous mark or this one, complete.
+			// Write and rename, so that a kill leaves the old mark or the new one, never a part.
 			await writeFile(`${this.path}.part`, `${JSON.stringify(mark)}\n`, { mode: 0o600 });
 			await rename(`${this.path}.part`, this.path);
 		} catch {
-			// If the home folder is not writable, there is no mark.
+			// If the home folder is not writable, there is no mark, and a later run cannot check the file.
 		}
 	}
 
-	/** Call it at the end, so that the same import starts over. */
+	/** Call it when the import is complete, so that the same import starts over. */
 	remove(): Promise<void> {
 		return rm(this.path, { force: true }).catch(() => undefined);
 	}
@@ -203,7 +202,7 @@ export interface ImportIdentity {
 	delimiter: string;
 }
 
-/** 64 hex digits. Excludes the batch size, because rows are numbered. */
+/** Returns 64 hex digits. A resumed run may have another batch size, because rows are numbered. */
 export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
 	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
 	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];
@@ -269,7 +268,7 @@ export function pacedImports(
 			const now = elapsedMs();
 			if (due !== null && due > now) await wait(due - now, signal);
 			const rows = batch.cells.length / batch.columns.length;
-			// No burst follows a slow answer.
+			// After a slow answer, count from now, so that no burst follows.
 			due = Math.max(due ?? now, elapsedMs()) + (rows * 1_000) / rowsPerSecond;
 			return imports.put(id, batch, call);
 		},
@@ -294,7 +293,7 @@ async function rowsOf(
 	return readBundles === null ? job : { ...job, readBundles };
 }
 
-/** Other services cannot store a disable_reason. */
+/** Warns of a disable_reason that the service cannot store, or that is none of the known ones. */
 async function sayReasons(cx: CommandContext, { totals }: ImportResult, foreign: SingleImports | null) {
 	const warn = async (rows: number, what: string) => {
 		if (rows > 0) await cx.warn(`${counted(rows, 'row has', 'rows have')} a disable_reason${what}`);
@@ -318,7 +317,7 @@ function tooManyErrors({ totals, isComplete }: ImportResult, maxErrors = ''): Cl
 	return new CliError('too_many_errors', exits.partly, message, isComplete ? {} : { hint });
 }
 
-/** Limits the addresses that a dry run looks up in a service. */
+/** The most addresses that a dry run looks up in a service. */
 const maxQuestions = 20_000;
 
 const maxCells = 8;
