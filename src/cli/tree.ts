@@ -42,7 +42,11 @@ export const tree: Tree = [
 	...under('Tools', [
 		['api', 'make a raw request', () => import('./commands/api.js')],
 		['sink', 'run a test mail server that shows what it receives', () => import('./commands/sink.js')],
-		['demo', 'import, send and report on a temporary database', () => import('./commands/demo.js')],
+		[
+			'demo',
+			'try an import, a send and a report on a temporary database',
+			() => import('./commands/demo.js'),
+		],
 		['commands', 'list all commands, for scripts', () => import('./commands/commands.js')],
 		['version', 'show the version', () => import('./commands/version.js')],
 		['help', 'show help on a topic or a command', () => import('./commands/help.js')],

@@ -130,8 +130,8 @@ const links = command({
 	name: 'links',
 	summary: 'show how often the links of a campaign were clicked',
 	description:
-		'Shows each link of the HTML, the most clicked first. PEOPLE and CLICKS do not count bots such as link scanners; BOTS ' +
-		'are messages in which only a bot followed the link. A URL in several places has a row for each.',
+		'Shows each link of the HTML, the most clicked first. PEOPLE and CLICKS leave out bots such as link scanners; BOTS ' +
+		'counts messages in which only a bot followed the link. A URL in several places has a row for each.',
 	args: [campaignArg],
 	options: pageOptions,
 	columns: linkColumns,

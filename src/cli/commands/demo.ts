@@ -19,7 +19,7 @@ import { fitSentences, type Room } from '../render/wrapping.js';
 
 const demo = command({
 	name: 'demo',
-	summary: 'import, send and report on a temporary database',
+	summary: 'try an import, a send and a report on a temporary database',
 	description:
 		'Creates a temporary database and a test mail server, imports 1,000 subscribers, sends them an HTML mail, and shows a ' +
 		'received mail, the report and the commands. Leaves nothing behind.',

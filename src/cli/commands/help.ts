@@ -21,8 +21,8 @@ export const command = describe({
 	description: `Topics: ${topicNames.join(', ')}.`,
 	args: [{ name: 'topic', summary: 'a topic, or the words of a command', optional: true, many: true }],
 	output:
-		'the command with all its commands: {"name", "aliases", "summary", "description", "arguments", "options", "output", ' +
-		'"exit_codes", "examples", "writes", "commands"}; of a topic {"topic", "text"}',
+		'the command and its subcommands: {"name", "aliases", "summary", "description", "arguments", "options", "output", ' +
+		'"exit_codes", "examples", "writes", "commands"}; for a topic {"topic", "text"}',
 	examples: ['mailctl help exit-codes', 'mailctl help lists create', 'mailctl help lists create -o json'],
 	needsNoTarget: true,
 	run: async (cx, { args: { topic: words } }) => {

@@ -90,7 +90,8 @@ const show = command({
 const add = command({
 	name: 'add',
 	summary: 'add a profile for a service or a database',
-	description: 'Give --base-url URL for a service, whose token "login" adds, or --db PATH for a database.',
+	description:
+		'Give --base-url URL for a service, or --db PATH for a database. "login" adds the token of a service.',
 	args: [newArg],
 	options: {
 		set: { kind: 'pairs', summary: 'set a preference (see config set): timeout=1m' },

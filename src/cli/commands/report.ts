@@ -83,8 +83,8 @@ const report = command({
 	name: 'report',
 	summary: 'show how many messages were sent, opened and bounced',
 	description:
-		'Without dates the report covers the seven days that end today, in the time zone of the service, or the whole life of ' +
-		'--campaign. All mail counts, test messages too. --tag counts all messages of the tag, which takes longer.',
+		'Without dates the report covers seven days including today, in the time zone of the service, or all days of ' +
+		'--campaign. Test messages count too. --tag has to read all messages with the tag, which takes longer.',
 	options: reportOptions,
 	examples: [
 		'mailctl report --last 14d',
@@ -93,7 +93,7 @@ const report = command({
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
 	output:
-		'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row a day, csv with every figure; days are DD.MM.YYYY in json and ndjson, YYYY-MM-DD elsewhere',
+		'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row for each day, csv with every figure; days are DD.MM.YYYY in json and ndjson, YYYY-MM-DD elsewhere',
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options, showTotals),

@@ -42,7 +42,7 @@ const self = command({
 	summary: 'send a message, or a campaign to a list',
 	description:
 		'Write variables as #name#, or as #name|friend# with a default. A campaign (--list, --csv, --batch) is checked as a whole before ' +
-		'it starts; a script agrees with --yes --expect-count N. To continue after a crash, run mailctl campaigns resume. ' +
+		'it starts; a script must confirm it with --yes --expect-count N. To continue after a crash, run mailctl campaigns resume. ' +
 		'Read more with mailctl help sending.',
 	options: sendOptions,
 	optionGroups: sendOptionGroups,

@@ -16,7 +16,7 @@ const serve = command({
 	summary: 'serve the API, and send due messages',
 	description:
 		'Also serves tracking pixels, links and unsubscribe pages. API requests need a token: the first start ' +
-		'writes one to a file, `engine tokens` makes more. Logs a line of JSON for each request. On Ctrl-C or ' +
+		'writes one to a file, and `engine tokens create` creates more. Logs a line of JSON for each request. On Ctrl-C or ' +
 		'SIGTERM it finishes its work within 10 s.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },

@@ -54,7 +54,7 @@ const list = command({
 
 const addressesArg = {
 	name: 'address',
-	summary: 'e-mail addresses; - reads one a line from standard input',
+	summary: 'e-mail addresses; - reads one per line from standard input',
 	many: true,
 	of: 'address',
 	ask: 'E-mail addresses:',
@@ -130,7 +130,11 @@ const remove = command({
 		'"subscribers activate". Do this for people who unsubscribed or complained only if they asked for it.',
 	args: [addressesArg],
 	options: {
-		reason: { kind: 'choice', choices: suppressionReasons, summary: 'lift only this reason' },
+		reason: {
+			kind: 'choice',
+			choices: suppressionReasons,
+			summary: 'lift only suppressions with this reason',
+		},
 		list: { ...listOption, summary: 'lift only suppressions of this list (id or name)' },
 	},
 	writes: true,

@@ -199,7 +199,7 @@ const test = command({
 	args: [hookArg],
 	examples: ['mailctl webhooks test 3'],
 	columns: answers(['result', 'status_code', 'error', 'duration_ms']).columns,
-	output: 'the service’s answer; the engine’s: {"result", "status_code", "error", "duration_ms"}',
+	output: 'the service’s answer; mailctl answers {"result", "status_code", "error", "duration_ms"}',
 	exits: [3, 9],
 	writes: true,
 	async run(cx, { args }): Promise<ExitCode> {

@@ -34,8 +34,8 @@ export const resume = command({
 	summary: 'resume a campaign that stopped',
 	description:
 		'Without a name it resumes the only unfinished campaign. Sent messages are not sent again. A campaign that was not ' +
-		'released yet must be confirmed like a send. Reads rows that are not staged yet from the same file, or from a ' +
-		'copy of it in --source. The rate stays, unless --rate is given.',
+		'released yet must be confirmed like a send. If rows are not staged yet, it reads them from the same file, or from ' +
+		'the copy in --source. The rate stays, unless --rate is given.',
 	args: [{ ...campaignArg, optional: true }],
 	options: {
 		source: { kind: 'path', summary: 'read the rows from this copy of the file; - is standard input' },

@@ -26,7 +26,7 @@ const ingest = command({
 	description:
 		'Matches each mail to its message, marks it as bounced, and suppresses the address after a hard bounce ' +
 		'or complaint. Also reads notifications of Amazon SES (JSON). A mail server may pipe mail into it: exit ' +
-		'code 75 means try again. Read mails of a Maildir move from new to cur.',
+		'code 75 means try again. In a Maildir, mails that were read move from new to cur.',
 	args: [
 		{
 			name: 'source',

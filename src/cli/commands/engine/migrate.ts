@@ -38,7 +38,7 @@ export const migrate = command({
 	createsDatabase: false,
 	columns: answer('from', 'to', 'rows', 'kept', 'replaced', 'tables', 'duration_ms'),
 	output:
-		'{"from", "to", "rows", "kept", "replaced", "tables": [{"table", "rows", "sha256"}], "duration_ms"}; "kept" is the number of rows from an earlier call, "replaced" of texts with U+FFFD for U+0000; with --undo {"from", "to", "undone"}',
+		'{"from", "to", "rows", "kept", "replaced", "tables": [{"table", "rows", "sha256"}], "duration_ms"}; "kept" counts rows from an earlier run, "replaced" counts texts with U+FFFD instead of U+0000; with --undo {"from", "to", "undone"}',
 	exits: [4, 6, 11, 74, 78],
 	examples: [
 		'mailctl engine migrate --from news.db --to postgres://mailctl@db.example.com/mail --yes',

@@ -29,10 +29,11 @@ const get = command({
 	name: 'get',
 	aliases: ['list', 'ls'],
 	summary: 'show the settings, or one of them',
-	description: 'A terminal shows each setting with its purpose. A pipe gets the stored value of one setting.',
+	description:
+		'A terminal shows each setting with its purpose. A pipe gets only the stored value of the named setting.',
 	args: [{ name: 'setting', summary: 'the name of the setting', optional: true, of: 'setting' }],
 	columns,
-	output: 'an array of {"name", "value", "default", "meaning"}, or the one asked for; secrets masked',
+	output: 'an array of {"name", "value", "default", "meaning"}, or only the named one; secrets are masked',
 	examples: ['mailctl engine settings get', 'mailctl engine settings get public_url'],
 	run: async (cx, { args }) => {
 		const engine = await cx.local();

@@ -89,9 +89,9 @@ const stats = command({
 	name: 'stats',
 	summary: 'show waiting messages, and why they wait',
 	description:
-		'Shows why nothing is sent, due messages and those that limits delay, workers, domains that defer mail, ' +
-		'limits with their next and last time, and the most frequent replies of seven days. Limits of --rate are ' +
-		'not included. It reads every waiting message.',
+		'Shows why nothing is sent, how many messages are due or delayed by limits, workers, domains that defer mail, ' +
+		'when the first and the last delayed message of each limit may go, and the most frequent replies of seven days. ' +
+		'Limits of --rate are not included. It reads every waiting message.',
 	output:
 		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}], "replies": [{"state", "reply", "count"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],

@@ -39,7 +39,7 @@ export const importOptions = {
 		min: 1,
 		max: 100_000,
 		default: 5_000,
-		summary: 'send this many rows a batch',
+		summary: 'send this many rows in a batch',
 	},
 	concurrency: {
 		kind: 'integer',
@@ -50,7 +50,7 @@ export const importOptions = {
 	},
 	rate: { kind: 'text', placeholder: 'N/s', summary: 'import at most this many rows: 10/s, 600/m or 100/h' },
 	maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },
-	resume: { kind: 'flag', summary: 'continue the run of this file that stopped' },
+	resume: { kind: 'flag', summary: 'continue the stopped run of this file' },
 	job: { kind: 'text', placeholder: 'NAME', summary: 'name an import from standard input, for --resume' },
 } as const;
 

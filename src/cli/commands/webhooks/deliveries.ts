@@ -71,7 +71,7 @@ export const deliveries = command({
 		'mailctl webhooks deliveries 3 --state failed',
 		'mailctl webhooks deliveries 3 --since 7d -o wide',
 	],
-	output: 'an array of deliveries; with an id the delivery',
+	output: 'an array of deliveries; one delivery if its id is given',
 	exits: [3],
 	columns,
 	async run(cx, { args, options }) {
