@@ -210,7 +210,7 @@ describe('engine restore', () => {
 		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
 		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],
-	])('rejects %s', (_, file, code, words) => {
+	])('rejects %s, and changes nothing', (_, file, code, words) => {
 		const { folder, db, run } = backedUp(2_000);
 		const at = (name: string) => join(folder, name);
 		writeFileSync(at('letter.txt'), 'Dear Ann,\n'.repeat(100));

@@ -157,7 +157,7 @@ const missing = await djangoMissing();
 it.each([
 	['a mailctl server', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNSUBSCRIBED']],
 	['another service, which stores no reason', ['a ', 'b active', 'c ', 'd ']],
-])('states become the same subscribers on %s', async (where, expected) => {
+])('states are imported on %s', async (where, expected) => {
 	const isOurs = where === 'a mailctl server';
 	if (!isOurs && missing !== null) return;
 	const server = await (isOurs ? startServer(project.db) : startDjango());
