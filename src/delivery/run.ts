@@ -16,7 +16,7 @@ import { Leases, type Slot } from './leases.js';
 import { createSmtpCourier } from './smtp/courier.js';
 import { type SmtpPool, usualConnections } from './smtp/pool.js';
 
-export interface RunRequest {
+interface RunRequest {
 	scope: MessageScope | null;
 	/**
 	 * When the run ends. `settled`: no message is due, and none of the scope, if any, is queued or leased. `idle`: no
@@ -29,7 +29,7 @@ export interface RunRequest {
 	leftMs?: number;
 }
 
-export interface RunResult {
+interface RunResult {
 	kind: 'done' | 'paused' | 'aborted';
 	reason: string | null;
 	counts: DeliveryCounts;

@@ -141,7 +141,7 @@ export interface DeliveryLease {
 }
 
 /** `status` is null if no answer came; `error` says why. */
-export interface DeliveryAnswer {
+interface DeliveryAnswer {
 	status: number | null;
 	error: string | null;
 	answer: string | null;

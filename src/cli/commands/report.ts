@@ -77,7 +77,7 @@ const reportOptions = {
 	watch: watchOption,
 	failIf: { kind: 'text', placeholder: 'TEST', summary: 'exit 10 if this is true: hardbounced_percent>2' },
 } as const;
-export type ReportOptions = OptionValues<typeof reportOptions>;
+type ReportOptions = OptionValues<typeof reportOptions>;
 
 const report = command({
 	name: 'report',

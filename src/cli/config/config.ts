@@ -6,7 +6,7 @@ import { isRecord } from '../../api/json.js';
 import { canParseUrl } from '../../api/schema/url.js';
 import { utf8Fault } from '../../tables/encoding.js';
 import { ConfigError } from '../frame/errors.js';
-import { isOn } from '../frame/globals.js';
+import { isOn } from '../frame/words.js';
 
 export interface Paths {
 	folder: string;

@@ -6,21 +6,13 @@ import { canParseUrl } from '../../api/schema/url.js';
 import { shownDatabase } from '../../store/url.js';
 import { flagOf } from '../frame/command.js';
 import { UsageError } from '../frame/errors.js';
-import {
-	type ColorMode,
-	type Env,
-	type Format,
-	globalOptions,
-	isMachine,
-	isOn,
-	parseFormat,
-	type RawGlobals,
-} from '../frame/globals.js';
+import { type Format, globalOptions, isMachine, parseFormat, type RawGlobals } from '../frame/globals.js';
+import type { Env } from '../frame/io.js';
 import { durationWord, parseInteger, parseLimit, parseMoment, parseTimeZone } from '../frame/values.js';
+import { isOn } from '../frame/words.js';
+import type { ColorMode } from '../render/terminal.js';
 import { type ConfigFile, maxRetries, type Paths, type Profile, profileKeys, readToken } from './config.js';
 import { chooseTarget, type TargetChoice } from './target.js';
-
-export type { Env };
 
 export interface Origin {
 	level: 'flag' | 'environment' | 'profile' | 'default';

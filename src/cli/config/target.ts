@@ -6,10 +6,11 @@ import { mailctl, ofTheMachine } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { onlyLocal, UsageError } from '../frame/errors.js';
 import { parseFormat, type RawGlobals } from '../frame/globals.js';
+import type { Env } from '../frame/io.js';
 import { parseLimit, parseTimeZone } from '../frame/values.js';
 import { didYouMean } from '../frame/words.js';
 import type { ConfigFile, Paths, Profile } from './config.js';
-import type { Env, Origin } from './settings.js';
+import type { Origin } from './settings.js';
 
 export interface TargetChoice {
 	/** Throws `UsageError` for a profile without a target or with two, but only when called, so that `config` can fix it. */

@@ -6,9 +6,10 @@ import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { UsageError } from '../frame/errors.js';
 import type { RawGlobals } from '../frame/globals.js';
+import type { Env } from '../frame/io.js';
 import type { Sources } from '../frame/sources.js';
 import { findPaths, originOf, readToken } from './config.js';
-import { type Env, type Settings, tokenOrigin } from './settings.js';
+import { type Settings, tokenOrigin } from './settings.js';
 
 /** Returns the target with its token. A profile's token is sent only to that profile's target. */
 export async function readTokenOf(

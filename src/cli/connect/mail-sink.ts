@@ -7,7 +7,7 @@ export interface SinkMail {
 	raw: Buffer;
 }
 
-export interface MailSinkOptions {
+interface MailSinkOptions {
 	host?: string;
 	port?: number;
 	refusal?: (to: string) => Refusal | null;

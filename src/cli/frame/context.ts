@@ -16,11 +16,12 @@ import { type Hint, mailctl, type NamedTarget } from './command-line.js';
 import type { Connect, ConnectDependencies, Connection, LocalEngine, Target } from './connection.js';
 import { createDiagnostics, type Diagnostics } from './diagnostics.js';
 import { onlyLocal, UsageError } from './errors.js';
-import { type Format, isMachine, isOn, type RawGlobals } from './globals.js';
+import { type Format, isMachine, type RawGlobals } from './globals.js';
 import type { Parsed } from './input.js';
 import type { Io, IoParts, OutStream } from './io.js';
 import { type Asking, Prompts } from './prompts.js';
 import { createSources, type Sources } from './sources.js';
+import { isOn } from './words.js';
 
 export interface CommandContext extends Diagnostics, Asking {
 	readonly io: Io;

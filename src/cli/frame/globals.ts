@@ -1,8 +1,7 @@
+import { colorModes } from '../render/terminal.js';
 import { namesOf, type OptionSpec, type OptionSpecs, takesValue } from './command.js';
 import { UsageError } from './errors.js';
-
-const colorModes = ['auto', 'always', 'never'] as const;
-export type ColorMode = (typeof colorModes)[number];
+import { isOn } from './words.js';
 
 export const formats = ['table', 'wide', 'tsv', 'csv', 'json', 'ndjson', 'markdown', 'name'] as const;
 export type Format = (typeof formats)[number];
@@ -89,8 +88,6 @@ export type RawGlobals = {
 	[K in keyof typeof specs]?: (typeof specs)[K] extends { kind: 'flag' } ? boolean : string;
 };
 
-export type Env = Readonly<Record<string, string | undefined>>;
-
 export function isFormat(text: string): text is Format {
 	return (formats as readonly string[]).includes(text);
 }
@@ -162,7 +159,3 @@ export const timedBy = 'MAILCTL_TIMED';
 
 /** Milliseconds to clean up after a stop signal, one second more than a worker waits for its deliveries in flight. */
 export const graceMs = 10_000;
-
-export function isOn(value: string | undefined): boolean {
-	return value !== undefined && !/^(|0|false|no|off)$/i.test(value);
-}

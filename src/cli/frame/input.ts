@@ -1,6 +1,6 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
 import type { Clock } from '../../api/datetime.js';
-import { type Env, type Settings, timeZoneOf } from '../config/settings.js';
+import { type Settings, timeZoneOf } from '../config/settings.js';
 import {
 	type ArgSpec,
 	type Command,
@@ -20,6 +20,7 @@ import { type Hint, joinHints, mailctl } from './command-line.js';
 import { UsageError } from './errors.js';
 import { globalOptions, operands, type RawGlobals } from './globals.js';
 import { verbsFor } from './help.js';
+import type { Env } from './io.js';
 import type { Sources } from './sources.js';
 import { parseDate, parseDuration, parseInteger, parsePairs } from './values.js';
 import { didYouMean } from './words.js';

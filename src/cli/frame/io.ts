@@ -3,6 +3,8 @@ import { type Micros, microsPerMs, monotonicMicros } from '../../api/datetime.js
 import { codeOf, systemReason } from '../../api/errors.js';
 import { CliError, OutputClosed } from './errors.js';
 
+export type Env = Readonly<Record<string, string | undefined>>;
+
 export interface OutStream {
 	readonly isTTY: boolean;
 	readonly columns: number;
@@ -23,14 +25,14 @@ export interface Io {
 	readonly stdin: InStream;
 	readonly stdout: OutStream;
 	readonly stderr: OutStream;
-	readonly env: Readonly<Record<string, string | undefined>>;
+	readonly env: Env;
 }
 
 export interface IoParts {
 	stdin?: Readable & { isTTY?: boolean };
 	stdout?: Writable & { isTTY?: boolean; columns?: number };
 	stderr?: Writable & { isTTY?: boolean; columns?: number };
-	env?: Readonly<Record<string, string | undefined>>;
+	env?: Env;
 }
 
 export function createIo(parts: IoParts = {}): Io {

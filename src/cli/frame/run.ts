@@ -3,7 +3,7 @@ import { ApiError, MissingExtension, mayHaveHappened, StoreError } from '../../a
 import { DatabaseMissing } from '../../store/errors.js';
 import { type ConfigFile, findPaths, type Paths, readConfig } from '../config/config.js';
 import { protectProfile } from '../config/profiles.js';
-import { type Env, resolveSettings, type Settings } from '../config/settings.js';
+import { resolveSettings, type Settings } from '../config/settings.js';
 import { checkReach } from '../config/target.js';
 import { refusedTokenHint } from '../config/token.js';
 import { parseFields, selectColumns } from '../render/columns.js';
@@ -16,6 +16,7 @@ import { classify, type ExitCode, exits, hinted } from './exit.js';
 import { graceMs, isFormat, isMachine, type RawGlobals, timedBy } from './globals.js';
 import { fitHelp, nodeHelp } from './help.js';
 import { type Missing, parse, readInput } from './input.js';
+import type { Env } from './io.js';
 import { printPage } from './io.js';
 
 export async function invoke(

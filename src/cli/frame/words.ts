@@ -16,3 +16,8 @@ export function didYouMean(word: string, candidates: readonly string[]): string 
 	const names = near.map((name) => (/\s/.test(name) ? shellWord(name) : name));
 	return names.length === 0 ? undefined : `did you mean ${names.join(' or ')}?`;
 }
+
+/** False for an empty or missing value, `0`, `false`, `no` and `off`. */
+export function isOn(value: string | undefined): boolean {
+	return value !== undefined && !/^(|0|false|no|off)$/i.test(value);
+}

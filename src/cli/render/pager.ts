@@ -1,11 +1,9 @@
 import { spawn } from 'node:child_process';
 import { finished } from 'node:stream/promises';
 import { stripVTControlCharacters } from 'node:util';
-import { isOn } from '../frame/globals.js';
-import type { OutStream } from '../frame/io.js';
+import type { Env, OutStream } from '../frame/io.js';
+import { isOn } from '../frame/words.js';
 import { rowsOf } from './terminal.js';
-
-type Env = Readonly<Record<string, string | undefined>>;
 
 export function pagerOf({ isTTY }: Pick<OutStream, 'isTTY'>, env: Env): string | null {
 	if (!isTTY || env['TERM'] === 'dumb' || isOn(env['CI'])) return null;

@@ -1,5 +1,7 @@
-import type { ColorMode, Env } from '../frame/globals.js';
-import type { OutStream } from '../frame/io.js';
+import type { Env, OutStream } from '../frame/io.js';
+
+export const colorModes = ['auto', 'always', 'never'] as const;
+export type ColorMode = (typeof colorModes)[number];
 
 export function hasUnicode(env: Env): boolean {
 	const term = env['TERM'] ?? '';

@@ -13,7 +13,7 @@ import { describe, nameRun, unreadable } from './records.js';
 import { reporters, summaryOf } from './report.js';
 import { type Finished, Run, type Selection } from './run.js';
 
-export interface SmokeOptions extends Selection {
+interface SmokeOptions extends Selection {
 	sendTo: string | undefined;
 	from: string | undefined;
 	reporter: ReporterName | undefined;

@@ -264,11 +264,7 @@ function traceLogger(note: (entry: TraceEntry) => void) {
 }
 
 /** Finds the failed phase (connecting, implicit TLS or greeting) from the error, because the trace shows none of them. */
-export function openingPhase(
-	error: SMTPConnection.SMTPError,
-	phase: SmtpPhase,
-	settings: SmtpSettings,
-): SmtpPhase {
+function openingPhase(error: SMTPConnection.SMTPError, phase: SmtpPhase, settings: SmtpSettings): SmtpPhase {
 	const { code, timeoutType } = { timeoutType: undefined, ...error };
 	if (code === 'ETLS' || timeoutType === 'UPGRADE_TIMEOUT') return 'tls';
 	if (phase !== 'connect') return phase;
@@ -413,7 +409,7 @@ function extensionsOf(ehlo: string): SmtpExtensions {
 	);
 }
 
-export function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
+function deadlineOf(phase: SmtpPhase, timeouts: SmtpTimeouts): number {
 	// The trace cannot tell connecting from waiting for the greeting, so the phase `connect` covers both.
 	return phase === 'connect'
 		? timeouts.connect + timeouts.greeting
@@ -429,7 +425,7 @@ const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
 };
 
 /** Keeps a timer that fires before the new deadline, because each mail sets four deadlines, minutes ahead. */
-export class Deadline {
+class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;
 	#dueAt = 0;

@@ -85,7 +85,7 @@ const untold = {
 	...{ unsubscribed: null, bounced: null, softbounced: null, hardbounced: null },
 };
 
-export type CampaignRecord = ReturnType<typeof recordOf>;
+type CampaignRecord = ReturnType<typeof recordOf>;
 
 export function recordOf(campaign: Campaign, sent: number) {
 	const { key, id, type, subject, list_id, source, counts, date_created, date_released } = campaign;

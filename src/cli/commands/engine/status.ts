@@ -200,12 +200,12 @@ function pauseLine(paused: QueueStats['paused']): string {
 const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;
 
 /** Appends the zone UTC to the API's times in a sentence, for programs. */
-export function withZones(sentence: string): string {
+function withZones(sentence: string): string {
 	return sentence.replaceAll(wireTime, withZone);
 }
 
 /** Writes the API's times in a sentence for people, to the second: `2026-11-21 13:00:07 UTC+1`. */
-export function withMoments(sentence: string, times: Pick<Times, 'zone'>): string {
+function withMoments(sentence: string, times: Pick<Times, 'zone'>): string {
 	return sentence.replaceAll(wireTime, (time) => {
 		const at = parseDateTime(time);
 		if (at === null) return time;

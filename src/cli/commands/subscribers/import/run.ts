@@ -36,7 +36,7 @@ import {
 import type { ImportOptions } from '../import.js';
 import { createFields } from './columns.js';
 
-export interface TableJob {
+interface TableJob {
 	file: string;
 	isOnce: boolean;
 	list: List;
