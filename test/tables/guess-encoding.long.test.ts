@@ -11,7 +11,7 @@ import { readTable } from './tables.js';
 
 const folder = await mkdtemp(join(tmpdir(), 'mailctl-encoding-'));
 
-/** `right`, `wrong`, or `unsure` for an exit 2. */
+/** Returns `right`, `wrong`, or `unsure` if the command ends with 2. */
 async function readingOf(text: string, encoding: string): Promise<string> {
 	const path = join(folder, 'people.csv');
 	await writeFile(path, iconv.encode(text, encoding));

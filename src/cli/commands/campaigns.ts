@@ -99,7 +99,7 @@ const get = command({
 			await showDetail(cx, detail);
 			await sayWhy(cx, [status]);
 			if (status.state === 'staged') await cx.hint(mailctl('campaigns', 'resume', campaign.key));
-			// An exit code ends `--watch`: the campaign no longer changes by itself.
+			// End `--watch` with 0 when the campaign no longer changes by itself.
 			return detail.state === 'finished' || detail.state === 'canceled' ? exits.done : undefined;
 		}),
 });

@@ -133,7 +133,7 @@ const remove = command({
 		const uses = await countUses(cx, field.id);
 		const what = `delete the field ${field.variable}`;
 		if (cx.dryRun) return cx.wouldDo(`${what}${usesNote(uses)}`, { delete: [field.id] });
-		// With `--confirm`, check its name even if no subscriber uses the field.
+		// If `--confirm` has a name, check the name even if no subscriber uses the field.
 		const isMild = uses === 0 && cx.globals.confirm === undefined;
 		await cx.confirm(isMild ? { kind: 'mild', what } : severe(what, field, uses));
 		await (await cx.api()).fields.delete(field.id, { signal: cx.signal });

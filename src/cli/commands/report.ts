@@ -388,7 +388,7 @@ function isOfDays({ from, to, last }: Asked): boolean {
 	return (from ?? to ?? last) !== undefined;
 }
 
-/** Returns null for another service, or if options select some messages. `lists`: also reads the growth of lists. */
+/** Returns null for another service, or if options select only some messages. `lists`: also reads their growth. */
 async function readDetails(cx: CommandContext, asked: Asked, { data }: Report, lists = false) {
 	const { campaign, tag, human, event } = asked;
 	const { reports, campaigns } = (await (await cx.api()).capabilities()).ext;

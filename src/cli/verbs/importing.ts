@@ -99,7 +99,7 @@ export async function holdAlone(cx: CommandContext, id: readonly unknown[], what
 	}
 }
 
-/** Returns `--rejects`, or a file beside the source. For a stream, requires `--rejects`; in a dry run, returns null. */
+/** Returns `--rejects`, or a file beside the source. A stream needs `--rejects`, except in a dry run (null). */
 export async function rejectsPathOf(
 	cx: CommandContext,
 	file: string,

@@ -16,7 +16,7 @@ export const listOptions = {
 } as const;
 
 const { match: _, ...others } = listOptions;
-/** For commands with their own filters instead of `--match`. */
+/** Options of commands that have their own filters instead of `--match`. */
 export const pageOptions = others;
 
 interface Listing<T> {

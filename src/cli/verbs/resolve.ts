@@ -8,7 +8,7 @@ import { exits } from '../frame/exit.js';
 import { didYouMean } from '../frame/words.js';
 import { walk } from './listing.js';
 
-/** How to read `<list>`. Without it, a number is an id if a list has that id, otherwise a name. */
+/** How to read `<list>`. Without `--by`, a number is an id if a list has that id, otherwise a name. */
 export type By = 'id' | 'name';
 
 export const byOption = {
@@ -64,7 +64,7 @@ export async function resolveTemplate(api: Api, text: string, signal: AbortSigna
 	return findBy('template', text, templates, ({ id, name }) => [name, id]);
 }
 
-/** Throws exit code 2 with the ids if several lists have the name. Returns the first of other records. */
+/** Throws exit code 2 with the ids if several lists have the name. For other kinds, returns the first match. */
 async function findBy<T extends { id: number | string }>(
 	kind: string,
 	text: string,

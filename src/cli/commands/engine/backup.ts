@@ -134,7 +134,7 @@ export const restore = command({
 
 type Restored = { uncertain: number; waiting: number; erased: number | null };
 
-/** Says what to check. The old database passes its erasures on; without it, erased people may be back. */
+/** Says what to check after a restore. Erasures come from the old database; without it, erased people may be back. */
 async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplaced: boolean): Promise<void> {
 	const { uncertain, waiting, erased } = restored;
 	if (uncertain > 0)

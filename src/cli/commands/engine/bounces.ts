@@ -44,7 +44,7 @@ const ingest = command({
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
 	// Exit with 75: a mail server that pipes a mail takes other codes for a refusal, and the mail would be lost.
-	// Ctrl-C comes from a person.
+	// Ctrl-C does not come from a mail server, so it ends with 130.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)

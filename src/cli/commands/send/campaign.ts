@@ -187,7 +187,7 @@ async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampai
 	return { session: await refusalExplained({ ...beginning, name: key }, spec, opening), begun };
 }
 
-/** A repeated command with `--again` continues the campaign that the first run began, and does not begin a third. */
+/** With `--again` and no name, a repeated command finds the unfinished repetition, and does not begin a third send. */
 function unlessThere({ name, options }: Beginning): CampaignOpening {
 	if (!options.again) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};

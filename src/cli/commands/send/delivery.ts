@@ -285,7 +285,7 @@ async function watchWindow({ cx, scope }: Delivery) {
 	return { signal: controller.signal, stop: () => clearInterval(timer) };
 }
 
-/** How many messages of a submission to search for a refused sender. The last ones, because they are sent last. */
+/** How many messages to search for a refused sender: only the last ones of a submission, which are sent last. */
 const mostLookedAt = 20;
 
 async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {

@@ -77,7 +77,7 @@ export class Draft {
 	}
 
 	/**
-	 * Returns variables that have no default, are not in the context and not built in. A field may have their values.
+	 * Returns variables without a default that are neither in the context nor built in. A field may have their values.
 	 */
 	open(content: Pick<Content, 'subject' | 'text' | 'html'> = this.content): string[] {
 		return usedVariables(content).filter(
@@ -166,7 +166,7 @@ export class Draft {
 		return composed;
 	}
 
-	/** Returns the values of the subscriber in the request's list. Without a list, only one subscriber may match. */
+	/** Returns the values of the subscriber: the one in the request's list or, without a list, the only match. */
 	async addressee(text: string): Promise<Addressee> {
 		const cx = this.#cx;
 		const to = parseAddress(text)?.address ?? text;

@@ -209,7 +209,7 @@ async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
 	}
 }
 
-/** A longer message would push the question below it off the screen. */
+/** Longer messages are cut, so that the question below them stays on the screen. */
 const mostLines = 40;
 
 async function preview(cx: CommandContext, { recipients, first, findings }: Seen, options: SendOptions) {

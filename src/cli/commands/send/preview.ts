@@ -147,7 +147,7 @@ export async function sendTest(cx: CommandContext, first: First, to: string, opt
 	const { draft, addressee } = first;
 	const { cc, bcc, ...shared } = draft.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
-	// Omit empty values, which the service refuses: a variable without a value is empty text in the message anyway.
+	// Omit empty values, which the service refuses. For a recipient without values, it fills in empty text itself.
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
 	const mail = { ...shared, type: 'TRANSACTIONAL' as const, context };
 	const request: SendRequest = { ...mail, to: [to] };

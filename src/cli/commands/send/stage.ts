@@ -27,7 +27,7 @@ import { notAmong, sendTest, showDryRun, showPreview } from './preview.js';
 import { assertExpected, type Findings, noRecipients } from './report.js';
 import { uploadAttachments } from './request.js';
 
-/** How many recipients to read. `first`: up to the first message; `look`: all, or up to the first of a pipe; `all`. */
+/** How much to read. `first`: up to the first message; `look`: like `first` for a pipe, like `all` for a file or a list. */
 export type Depth = 'first' | 'look' | 'all';
 
 /** The recipients that the options name, before they are read. `of`: how sentences name them. */

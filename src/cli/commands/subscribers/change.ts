@@ -106,7 +106,7 @@ async function foreseen(cx: CommandContext, within: InList, input: SubscriberInp
 	return { what: `update ${there.email} ${where}`, plan: { update: there.id, with: patch } };
 }
 
-/** Another service has no such operation, so look up the address, and again if another command added it meanwhile. */
+/** Another service cannot add or update in one call: look the address up, and again if another command added it. */
 async function addUnlessThere(
 	cx: CommandContext,
 	within: InList,

@@ -205,7 +205,7 @@ interface ReceiverOptions {
 }
 
 const maxBodyBytes = 1024 * 1024;
-/** The sender of the notification waits a little longer. */
+/** The sender of a notification waits longer than this. */
 const forwardMs = 12_000;
 
 async function startReceiver(options: ReceiverOptions) {

@@ -147,7 +147,7 @@ async function openRejectsOf(
 	return rejects;
 }
 
-/** Returns `found`. If it is in the folder of `path`, writes the folder as there. */
+/** Returns `found`, with the folder spelled as in `path` if it is the same one. */
 function besides(path: string, found: string): string {
 	return dirname(found) === resolve(dirname(path)) ? join(dirname(path), basename(found)) : found;
 }
