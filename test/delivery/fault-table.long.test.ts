@@ -196,7 +196,7 @@ async function newPerson({ to = 'a@example.net' }: Row): Promise<string> {
 	return email;
 }
 
-/** Scripts know the address without the number that makes it unique. */
+/** Removes the number that makes an address unique, because scripts expect the address without it. */
 function addressed(script: FaultScript, to: string, pace: Pace): FaultScript {
 	const ehlo = [...(script.ehlo ?? []), ...(pace === 'pipelined' ? ['PIPELINING'] : [])];
 	const { on } = script;

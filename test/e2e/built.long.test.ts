@@ -144,7 +144,7 @@ describe('the built program', () => {
 		const list = () => start(['lists', 'list', '-o', 'name'], '--require', preload);
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: '' });
 		const main = join(installed, 'dist/cli/main.js');
-		// V8 compares only the length of the source.
+		// Keep the length of the source, because V8 itself compares only the length.
 		await writeFile(main, (await readFile(main, 'utf8')).replace('"use strict"', '"USE STRICT"'));
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'dist/cli/main.js' });
 	});

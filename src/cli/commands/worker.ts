@@ -29,7 +29,7 @@ const worker = command({
 	description:
 		'Runs until it is interrupted, and retries deferred messages. On Ctrl-C or SIGTERM it finishes messages ' +
 		'in transit within 10 s. With --drain it ends when nothing is due, with 14 if messages are left for ' +
-		'later. Workers with a --rate share it.',
+		'later. Workers with --rate share one limit.',
 	options,
 	writes: true,
 	role: 'worker',

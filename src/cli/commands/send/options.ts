@@ -70,19 +70,19 @@ const checkOptions = {
 	preview: { kind: 'choice', choices: previews, summary: 'show the finished message and send nothing' },
 	previewAs: valued('text', 'ADDRESS', 'preview the message to this recipient instead of the first'),
 	eml: { kind: 'path', summary: 'write the finished message and send nothing; - is stdout' },
-	testTo: valued('text', 'ADDRESS', 'send the first message to this address only'),
+	testTo: valued('text', 'ADDRESS', 'send only the first message, as a test to this address'),
 	sample: { kind: 'integer', min: 0, summary: 'show this many recipients before asking (default: 3)' },
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'refuse another number of recipients; suppressed rows of a table count',
+		summary: 'refuse another number of recipients; suppressed rows of a table are counted too',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with errors, then exit with 9' },
 } as const;
 
 const deliveryOptions = {
-	rate: valued('text', 'N/s', 'limit the messages, such as 10/s, 600/m or 100/h, for all processes'),
+	rate: valued('text', 'N/s', 'limit all processes together to this rate: 10/s, 600/m or 100/h'),
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'use this many connections (default: 5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (default)' },
 	waitTimeout: { kind: 'duration', summary: 'stop waiting after this time without progress (default: 10m)' },
@@ -102,7 +102,7 @@ export const sendOptionGroups = {
 	'Sender and recipients': Object.keys(recipientOptions),
 	Message: Object.keys(messageOptions),
 	'Campaign and time': Object.keys(campaignOptions),
-	'Before it leaves': Object.keys(checkOptions),
+	'Checks before sending': Object.keys(checkOptions),
 	'Delivery and results': Object.keys(deliveryOptions),
 };
 
