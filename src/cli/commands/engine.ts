@@ -138,7 +138,7 @@ async function addSender(cx: CommandContext, { address, name }: Mailbox): Promis
 		return name === '' || name === known.full_name ? known : senders.patch(known.id, { full_name: name });
 	const input = { from_email: address, full_name: name };
 	return explained(senders.create(input, { signal: cx.signal }), { input }).catch(async (error: unknown) => {
-		// Another process may have added the sender since.
+		// Another process may have added the sender meanwhile.
 		const added = await find();
 		if (added === null) throw error;
 		return added;

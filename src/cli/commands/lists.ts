@@ -14,7 +14,7 @@ import { listOptions, listRows, walk } from '../verbs/listing.js';
 import { explained } from '../verbs/refusals.js';
 import { byOption, resolveList } from '../verbs/resolve.js';
 
-/** `public_name` is not part of the service document. Tables show it; `-o json` prints the document's list. */
+/** `public_name` is not part of the service document. Tables and `--fields` show it, and `-o json` omits it. */
 interface NamedList extends List {
 	public_name?: string | null;
 }

@@ -353,7 +353,7 @@ async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
 	const wanted = tag !== undefined ? '--tag' : human ? '--human' : null;
 	const ours = campaign === undefined ? undefined : (await api.capabilities()).ext.reports;
 	const reports = wanted === null ? ours : await need(api, 'reports', wanted);
-	// mailctl reports a whole campaign and refuses unknown UUIDs. Other services report days, and zeros for any UUID.
+	// mailctl reports a whole campaign. Other services report only some days, with zeros for an unknown UUID.
 	if (campaign !== undefined && reports === undefined && !isOfDays(asked))
 		await cx.note('this service reports the last 7 days; --from and --to choose others');
 	const to = days === null ? asked.to : (asked.to ?? (await today(cx)));

@@ -19,7 +19,7 @@ const mostRead = 1_000;
 const mostMessages = 100;
 
 export interface Named extends Choice<string> {
-	/** The names to search. */
+	/** The texts in which the typed text is searched. */
 	names: readonly string[];
 	id?: string;
 }

@@ -14,7 +14,7 @@ interface InboxOptions<T> {
 	counts?: (item: T) => boolean;
 }
 
-/** Ends with the command's signal, after `most` counted items, or when the time is over. */
+/** A queue that ends on the command's signal, after `most` counted items, or when `wait` has passed. */
 export class Inbox<T> implements AsyncIterable<T> {
 	count = 0;
 	readonly #options: InboxOptions<T>;

@@ -9,7 +9,7 @@ import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/words.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
-/** An empty `optional` text is null. A `file` is read into the key without the ending `_file`. */
+/** How a value is read. `optional`: an empty text is null. `file`: its content goes to the key without `_file`. */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {

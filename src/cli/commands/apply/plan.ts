@@ -94,7 +94,7 @@ function stepsOf(kind: Kind, resource: Resource, one: Declared, there: readonly 
 	return [step(change, values, () => createOrPatch(resource, one))];
 }
 
-/** If another process has created the resource since the plan, updates it to the declared values. */
+/** Creates a resource, or updates it if another process has created it since the plan. */
 async function createOrPatch(resource: Resource, one: Declared): Promise<void> {
 	try {
 		await resource.create(one.values);
@@ -341,7 +341,7 @@ const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 		create: async (values) => {
 			const login = values['login'] !== undefined && { is_auth_enabled: true };
 			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
-			// If another process has created the webhook since the plan, update it: a second one would get each event too.
+			// If another process has created the webhook since the plan, update it: two would both get each event.
 			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
 				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
 			return webhooks.create(input, { signal });

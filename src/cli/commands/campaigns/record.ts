@@ -231,7 +231,7 @@ export async function listNames(cx: CommandContext, { list_id, audience }: Campa
 	return Promise.all(ids.map(nameOf));
 }
 
-/** `20 sent, 1 bounced`, how many of them joined the campaign, and when retention deleted them. */
+/** Returns `20 sent, 1 bounced`, then how many of them joined the campaign, or since when messages are deleted. */
 function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {
 	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)

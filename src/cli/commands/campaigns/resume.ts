@@ -188,7 +188,7 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 	};
 }
 
-/** Suggests to pipe the rows again. If they came through the API, only its caller has them. */
+/** Suggests piping the rows again. If they came through the API, only its caller has them. */
 function notFromFile({ key, source, position }: Campaign): UsageError {
 	const again = mailctl('campaigns', 'resume', key, '--source', '-');
 	const hint = [mailctl('campaigns', 'cancel', key), ' drops it'];

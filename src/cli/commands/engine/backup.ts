@@ -93,7 +93,7 @@ export const restore = command({
 		const url = localFile(cx, 'engine restore', (url) => {
 			const { url: database } = forServerPrograms(url);
 			const restoring = system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file);
-			// In the dump, messages that were sent after it still wait, and a worker would send them again.
+			// Messages that were sent after the dump still wait in it, and a worker would send them again.
 			const pause = ['before any worker runs on it: ', mailctl('engine', 'queue', 'pause')];
 			return joinHints([['into a new, empty database: ', restoring], pause]);
 		});

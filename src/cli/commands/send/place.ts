@@ -135,7 +135,7 @@ class ForeignPlace implements CampaignPlace {
 		cx.atEnd(() => campaigns.close());
 	}
 
-	/** Each write locks the campaign anyway. */
+	/** Does nothing, because each write locks the campaign anyway. */
 	async hold(): Promise<void> {}
 
 	async deliver(id: Uuid, total: number, options: RunOptions): Promise<DeliverySummary> {

@@ -106,7 +106,7 @@ export async function assertListsAllowed(cx: CommandContext, { lists }: Selectio
 	}
 }
 
-/** Limits one staging call, so that progress is visible, and proxies and `--timeout` do not wait for a million rows. */
+/** The time of one staging call: progress stays visible, and no proxy or `--timeout` ends a call for a million rows. */
 const longestPartMs = 1_000;
 
 /** Stages each list in several calls. The last answer for a list has the first rejects of all its calls. */

@@ -173,7 +173,7 @@ const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
 
-/** Recipients that cannot be sent to. People see a line per kind of error, machines a line per recipient. */
+/** Recipients that cannot be sent to. People get a line for each kind of error, programs a line for each recipient. */
 export class Findings {
 	rejected = 0;
 	#lacksValues = false;

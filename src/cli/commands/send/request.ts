@@ -129,7 +129,7 @@ async function readContext(file: FileSource | undefined): Promise<Record<string,
 	if (file === undefined) return {};
 	const { isRecord, parseJson, withoutExactNumbers } = await import('../../../api/json.js');
 	const parsed = parseJson(await file.text(), { numbers: 'exact' });
-	// A send call turns numbers into the same strings.
+	// Turn numbers into the same strings as a send call does.
 	const value = parsed.kind === 'valid' ? withoutExactNumbers(parsed.value, String) : null;
 	if (!isRecord(value)) throw new UsageError(`--context-file: ${file.name} is not a JSON object`);
 	const isText = (inner: unknown) => ['string', 'number', 'boolean'].includes(typeof inner);

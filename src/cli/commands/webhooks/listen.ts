@@ -114,7 +114,7 @@ async function register(cx: CommandContext, { webhooks }: Api, made: Webhook[], 
 async function sendTest(cx: CommandContext, { webhooks }: Api, [hook]: Webhook[], inbox: Inbox<Received>) {
 	if (hook === undefined) return;
 	const answer = await webhooks.test(hook.id, { signal: cx.signal });
-	// The target of --forward-to may refuse a notification that arrived here.
+	// The notification arrived here, even if the target of --forward-to refused it.
 	if (answer.result !== false || inbox.count > 0) return;
 	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
@@ -196,7 +196,7 @@ type Forwarded = { kind: 'answered'; status: number } | { kind: 'unanswered'; ur
 
 interface ReceiverOptions {
 	port: number;
-	/** `whsec_…`; null if unknown. */
+	/** Returns secrets such as `whsec_…`; null if none is known. */
 	secrets: () => Promise<readonly string[] | null>;
 	forwardTo: URL | null;
 	nowMs: () => number;

@@ -113,7 +113,7 @@ export async function sample(table: Table): Promise<Sampled> {
 	return { cells, rows: rows.filter(({ kind }) => kind === 'row').length, isWhole };
 }
 
-/** Finds columns of addresses. Up to a tenth of the cells may be typing errors and notes. */
+/** Returns the columns of addresses. Up to a tenth of their cells may be something else, such as notes. */
 export function holdingAddresses(header: readonly string[], { cells }: Sampled): readonly string[] {
 	return header
 		.map((name) => name.trim())
@@ -135,7 +135,7 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 }
 
 export async function sayColumns(cx: CommandContext, name: string, table: Table, mapping: Mapping) {
-	// The JSON of a dry run contains the columns.
+	// Omit them if a dry run prints JSON, which contains the columns.
 	if (cx.io.stderr.isTTY || (cx.dryRun && isTable(cx.out.format))) {
 		const { format, encoding, delimiter } = table;
 		const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;

@@ -60,7 +60,7 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 			await mark?.write({ key, sha256, rejects: resolve(rejects.path) });
 			await createFields(cx, job.mapping);
 			if (foreign === null && !options.resume) {
-				// An import without `--resume` starts over.
+				// An import without `--resume` starts over, so close the session of a stopped run.
 				const session = await imports.open(key, spec);
 				if (session.position > 0) await imports.finish(session.id);
 			}
@@ -324,8 +324,8 @@ const maxCells = 8;
 const maxCellWidth = 40;
 
 /**
- * Runs the import itself. A local database rolls back each transaction. With a service, existing subscribers are read,
- * and changes are simulated here.
+ * Runs the whole import without its effects. A local database rolls back each transaction. From a service, only the
+ * existing subscribers are read, and changes are simulated here.
  */
 export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefined> {
 	const { list, table, mapping, spec, options } = job;
