@@ -64,7 +64,7 @@ describe('a worker with a working server', () => {
 		const slow: typeof memory.queue = {
 			...memory.queue,
 			settle: async (command) => {
-				// Longer than it takes to send the hundred messages that may be unrecorded.
+				// Wait longer than it takes to send the hundred messages that may be unrecorded.
 				await delay(400);
 				return memory.queue.settle(command);
 			},

@@ -129,7 +129,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 });
 
-/** Each run has its own home, because a lock keeps two runs of one home apart. */
+/** Each run has its own home, because a lock refuses a second run in the same home. */
 function fourAtOnce(make: () => Promise<string>) {
 	it('create each list once, without temporary duplicates', async () => {
 		const db = await make();

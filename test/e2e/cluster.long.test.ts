@@ -91,7 +91,7 @@ describe('the cluster', () => {
 			const entry = tree.find((one) => one.name === command[0]);
 			if (entry === undefined) throw new Error(`${name}: ${command[0]} is no command`);
 			expect(parseCommand(await loadNode(entry), command)).toMatchObject({ kind: 'run' });
-			// PostgreSQL's driver reads PGPASSWORD.
+			// Not mailctl but PostgreSQL's driver reads PGPASSWORD.
 			expect(Object.keys(environment).filter((one) => !['PGPASSWORD', ...known].includes(one))).toEqual([]);
 			expect(readPlace(environment['MAILCTL_DB'] ?? '').listen).toBe('database:5432');
 		}

@@ -179,7 +179,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 });
 
-/** False if the server ended before. */
+/** Waits until the server listens. False if it ended before. */
 function listening(server: ChildProcess): Promise<boolean> {
 	return new Promise((resolve) => {
 		let said = '';
@@ -191,7 +191,7 @@ function listening(server: ChildProcess): Promise<boolean> {
 	});
 }
 
-/** Reading still works while the disk cannot be written. */
+/** Expects that the server still answers a read while the disk cannot be written. */
 async function expectReadable({ baseUrl, token }: RunningServer, what: string): Promise<void> {
 	const answer = await fetch(`${baseUrl}/sub/lists/`, { headers: { 'X-Secure-Token': token } });
 	expect(answer.status, what).toBe(200);

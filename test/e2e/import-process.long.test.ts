@@ -67,7 +67,7 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 	});
 });
 
-/** Starts a service with one empty list that never answers a POST. */
+/** Starts a service that has one empty list and never answers a POST. */
 async function startHanging(): Promise<{ baseUrl: string; posted: Promise<void> }> {
 	let tell: () => void = () => {};
 	const posted = new Promise<void>((resolve) => {

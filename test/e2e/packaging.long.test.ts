@@ -46,7 +46,7 @@ describe('the image', () => {
 				const name = path.replace('/build/', '');
 				expect([path, (await stat(join(root, name))) !== null]).toEqual([path, true]);
 				if (isBuilt === undefined) copied.add(name);
-				// The build creates these two; everything else is copied into it first.
+				// The build creates `dist` and `node_modules`; all other files must be copied into it.
 				else expect([...copied, 'dist', 'node_modules']).toContain(name);
 			}
 		}

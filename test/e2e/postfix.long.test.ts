@@ -96,7 +96,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 	it.each([
 		{ to: 'unknown@example.org', status: '5.1.1', reply_code: 550, words: 'No such user here', hard: true },
 		{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
-		// The server's own 5.0.0 replaces a missing code, so the text decides.
+		// Postfix reports 5.0.0 for a reply without an enhanced code, so the text decides.
 		{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: true },
 	])('sends a bounce about $to that explain and ingest understand: hard = $hard', async ({
 		to,

@@ -404,7 +404,7 @@ function eachField(body: Record<string, unknown>): Record<string, unknown> {
 	return 'results' in body ? firstOf(body) : body;
 }
 
-/** Forwards requests, and calls `tell` after one that `picks` selects was answered. */
+/** Forwards requests. Calls `tell` when a request that `picks` selects has been answered. */
 function watching(picks: (passing: Passing) => boolean, tell: () => void): Tamper {
 	return async (passing, ask) => {
 		const answered = await ask(passing);

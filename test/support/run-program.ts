@@ -16,8 +16,8 @@ export interface RunOptions {
 	stdio?: SpawnSyncOptions['stdio'];
 }
 
-// Without this limit spawnSync kills a program after 1 MiB of output, and reports only a signal and an error. Two truncated
-// outputs would then compare as different programs.
+// Without this limit, spawnSync kills a program after 1 MiB of output, and reports only a signal and an error. A test
+// that compares two programs would then compare truncated outputs.
 const maxBuffer = 1024 ** 3;
 
 export function runProgram(program: string, words: readonly string[], options: RunOptions = {}): Run {

@@ -3,7 +3,7 @@ import { type State, stateColumn, stateOf, stateOfRow, tellsState } from '../../
 
 const lines = (text: string) => text.split('\n').map((line) => line.trim());
 
-/** `cells` are those of all rows, and empty ones count as rows. */
+/** `cells` has the cell of each row, even if it is empty. */
 function tells(column: string, cells: readonly string[], isWhole = true): boolean {
 	const filled = cells.filter((cell) => cell !== '');
 	return tellsState(column, 0, { cells: [filled], rows: cells.length, isWhole });

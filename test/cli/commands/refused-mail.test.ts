@@ -1,4 +1,4 @@
-// Mail that a server refuses because of its sender or its content: the output of commands, and sending it again.
+// Commands show mail that a server refused because of its sender or its content, and send it again.
 import { afterEach, describe, expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';

@@ -118,7 +118,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(noon)).toBeNull();
 			await send(store, people('a.test', 2));
 			await settleSent(await lease(store), noon);
-			// A reported time may be too early, and then the next one is later.
+			// The reported time may be too early. Then the next report has a later time.
 			let look = (await turn(noon + second)) ?? 0;
 			for (let tries = 1; (await lease(store, { now: look })).length === 0 && tries < 3; tries += 1)
 				look = (await turn(look)) ?? 0;

@@ -23,7 +23,7 @@ import {
 	verify,
 } from './fixture.js';
 
-/** Creates a message in each state and returns its id. */
+/** Creates a message in the given state and returns its id. */
 const into: Readonly<Record<MessageState, (store: Store) => Promise<string>>> = {
 	staged: async (store) => {
 		const campaign = campaignOf('staged');

@@ -470,7 +470,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		});
 		const other = { ...opening, id: newUuid(), spec: { ...spec, text_body: 'Dear other reader' } };
 		expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
-		// Within a day of its release, the same mail counts as sent.
+		// For a day after its release, a campaign with the same mail counts as sent.
 		const begin = (key: string, unless: SameMail, now: number) =>
 			store.writes.openCampaign({ ...campaignOf(key), spec, unless, now });
 		expect(await begin('again', 'sent', noon + 9 * day)).toEqual({ kind: 'repeated', key: 'rows' });

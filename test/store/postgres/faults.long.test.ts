@@ -180,7 +180,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 
 	it('may run a statement for any time', async () => {
 		const url = await server.createDatabase();
-		// The store checks the statement every second, and even a busy server answers that check within one.
+		// The store checks the statement every second, and even a busy server answers that check within a second.
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });
 		onTestFinished(() => store.close());
 		await ask(

@@ -66,7 +66,7 @@ describe.each(['with_commits', 'apart'] as const)('a database on a full disk (ch
 		for (let at = 0; at < 150; at += 1) await store.writes.acceptSubmission({ ...big(at), key: null });
 		const last = keepLast(folder);
 		let at = 1_000;
-		// The log may be truncated between filling and writing, which leaves room for the writes. Then the next round
+		// The log may be truncated between filling and writing, which frees space for the writes. Then the next round
 		// tries again.
 		await eventually(async () => {
 			await send(store, ['small@example.org'], {});
@@ -74,7 +74,7 @@ describe.each(['with_commits', 'apart'] as const)('a database on a full disk (ch
 			const writes = Array.from({ length: 20 }, () =>
 				store.writes.acceptSubmission({ ...big(at++), key: null }),
 			);
-			// Wait for all writes, because a write behind the first failure would use the space that is freed below.
+			// Wait for all writes, because a write after the first failure would use the space that is freed below.
 			const ends = await Promise.allSettled(writes);
 			const failures = ends.filter((end) => end.status === 'rejected').map(({ reason }) => reason);
 			expect(failures).not.toEqual([]);

@@ -1,4 +1,4 @@
-/** Records what a person sees as text for a diff, and compares it with the goldens. */
+/** Records output as a person sees it, in lines of text, and compares it with the goldens. */
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { Outcome } from './program.js';
