@@ -22,7 +22,7 @@ export const webhookFields = fieldSet({
 });
 export type WebhookInput = Given<typeof webhookFields>;
 
-/** Octets of UTF-8. Assumption: 2 MiB per body. */
+/** Octets of UTF-8. The service document gives no limit. */
 export const maxBodyBytes = 2 * 1024 * 1024;
 
 const messageBody = f.char({ allowBlank: true, trim: 'off', maxBytes: maxBodyBytes });

@@ -37,7 +37,7 @@ export interface LentMail {
 /** Threads that compose mails ahead of their requests. */
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/** Takes a mail once, and forgets mails expected before it. Null if no thread has composed it, or none could. */
+	/** Returns each mail once, and drops mails expected before it. Null if no thread got it, or if composing it failed. */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }

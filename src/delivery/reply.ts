@@ -190,7 +190,7 @@ const rules = [
 	rule('deferred', 'an unexpected reply', {}),
 ];
 
-/** Returns the first rule that matches. `isShared`: the mail has several recipients, so its refusal is about none. */
+/** Returns the first rule that matches. `isShared`: with several recipients, a refusal of the mail bounces none. */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,

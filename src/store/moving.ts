@@ -7,7 +7,7 @@ import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
 
-/** The mark is stored as a migration with this version, so a mailctl that cannot move databases sees a newer schema. */
+/** The mark is stored as a migration with this version, so a release without `engine migrate` refuses the database as newer. */
 export const markVersion = 2_000_000_000;
 
 export interface Mark {

@@ -238,7 +238,7 @@ class Header {
 		}
 	}
 
-	/** Returns the read-only columns to skip in an export of this API. In other files, they are ordinary columns. */
+	/** If the file is an export of this API, returns its read-only columns, which an import skips. Else returns none. */
 	#passedOver(): ReadonlySet<string> {
 		const names = this.#names;
 		const found = Object.entries(readOnly).filter(([column]) => names.includes(column));
@@ -358,7 +358,7 @@ class Header {
 		if (this.#names.some(isEmailAddress))
 			this.#refuse('no_header', '', `the first line looks like data, not a header: ${shown}`);
 		else {
-			const message = `no email column among ${shown}: --map "COLUMN=email"`;
+			const message = `no email column among ${shown}; use --map "COLUMN=email"`;
 			this.#refuse('no_email', '', message, suggest('email', this.#names));
 		}
 	}

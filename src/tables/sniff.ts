@@ -36,7 +36,7 @@ interface Refused {
 	more?: TableErrorOptions;
 }
 
-export const hintOfEmpty = 'its first line names the columns, such as email,name';
+export const hintOfEmpty = 'the first line must name the columns, such as email,name';
 const hintOfBinary = 'export the table as CSV from its program, and use that file';
 
 export const delimiters = [',', ';', '\t', '|'] as const;

@@ -116,7 +116,7 @@ describe('the target in messages', () => {
 		expect(stderr).toContain('hint: mailctl lists list\n');
 	});
 
-	it('is not added to other messages', async () => {
+	it('is not added to commands in an error of the service', async () => {
 		const { stderr } = await cli(['--db', 'news.db', 'lists', 'list'], {
 			connect: failing(new ApiError('conflict', 'no: mailctl lists list')),
 		});

@@ -236,7 +236,7 @@ describe('engine secrets while a server runs', () => {
 		const sent = await cli([...words, '--text', 'Hello'], { env: { ...there, HOME: project.folder } });
 		expect(sent.code, sent.stderr).toBe(14);
 		expect(sent.stderr).toContain(
-			'accepted and queued, do not repeat: nothing is sent: the secrets of this database are wrapped with key',
+			'accepted and queued, so do not repeat the command: nothing is sent: the secrets of this database are wrapped with key',
 		);
 		expect(sent.stderr).not.toMatch(/is not accepting mail|StoreError/);
 	});

@@ -10,7 +10,7 @@ const doctor = command({
 		'and sends no mail. A "problem" exits with 11.',
 	options: {
 		offline: { kind: 'flag', summary: 'contact no mail server, name server or service' },
-		full: { kind: 'flag', summary: 'read the whole database and compare its indexes' },
+		full: { kind: 'flag', summary: 'read the whole database and check its indexes' },
 		strict: { kind: 'flag', summary: 'exit with 11 for warnings too' },
 		only: { kind: 'choices', choices: groups, summary: 'run only these groups of checks, such as queue,dns' },
 		skip: { kind: 'choices', choices: groups, summary: 'leave these groups of checks out' },

@@ -162,7 +162,7 @@ function usesNote(uses: number | null): string {
 	if (uses === 0) return '';
 	return uses === null
 		? ' (this service does not say how many subscribers have it)'
-		: `, held by ${counted(uses, 'subscriber')}`;
+		: ` (${counted(uses, 'subscriber')} ${uses === 1 ? 'has' : 'have'} it)`;
 }
 
 function severe(what: string, { variable }: Field, uses: number | null): Question {

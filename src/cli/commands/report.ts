@@ -61,7 +61,7 @@ const reportColumns: Columns<Row> = [
 const reportOptions = {
 	from: { kind: 'date', summary: 'start on this day' },
 	to: { kind: 'date', summary: 'end on this day' },
-	last: { kind: 'text', placeholder: 'N', summary: 'report the last days: 14d, 4w' },
+	last: { kind: 'text', placeholder: 'DUR', summary: 'report on the last days or weeks: 14d, 4w' },
 	campaign: { kind: 'text', placeholder: 'NAME|UUID', summary: 'report one campaign' },
 	event: { kind: 'choices', choices: eventTypes, summary: 'count only these events' },
 	tag: { kind: 'text', summary: 'count only messages with this tag' },

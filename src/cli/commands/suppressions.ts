@@ -80,7 +80,7 @@ const add = command({
 	args: [addressesArg],
 	options: {
 		reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'set the reason' },
-		list: { ...listOption, summary: 'suppress for this list only, with --reason UNSUBSCRIBED' },
+		list: { ...listOption, summary: 'suppress for this list only; needs --reason UNSUBSCRIBED' },
 		expires: expiresOption,
 	},
 	columns: suppressionColumns,

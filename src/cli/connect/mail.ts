@@ -54,7 +54,7 @@ export interface DeliverySummary {
 
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Bytes of memory: 250 contents of 10 KB, or about 25 of 100 KB. V8 adds slack to cached contents. */
+/** Bytes of compiled contents: about 250 whose body has 10 KB, or 25 with 100 KB. */
 const contentCacheBytes = 16 * 1024 * 1024;
 
 export function assertSmtpUrl(url: string | null | undefined): void {

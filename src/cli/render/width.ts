@@ -102,7 +102,7 @@ export function hanging(start: string, text: string, columns: number): string[] 
 /** Matches a command up to the end of its clause, including quoted text. */
 const clauses = /(?<![\w./-])mailctl (?=-|[a-z])(?:'[^']*'|"[^"]*"|[^,;.]|[,;.](?! |$))*/g;
 
-/** Joins the words of a command by NUL, which cleaned text does not contain. */
+/** Splits a text at spaces, but keeps each command whole. Cleaned text contains no NUL, so NUL can join its words. */
 function wordsOf(text: string, cells: number, commands: readonly string[]): string[] {
 	const glue = (command: string) => command.replaceAll(' ', '\0');
 	const glued =

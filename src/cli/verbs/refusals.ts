@@ -114,7 +114,7 @@ function valueAt(input: unknown, [key, ...rest]: readonly string[]): unknown {
 	return typeof inner === 'string' ? inner : valueAt(inner, rest);
 }
 
-export const doNotRepeat = 'accepted and queued, do not repeat';
+export const doNotRepeat = 'accepted and queued, so do not repeat the command';
 
 interface Paused {
 	reason: string | null;

@@ -70,7 +70,7 @@ function domainEnd(text: string, at: number): number {
 		return close === -1 ? at : at + close + 1;
 	}
 	let end = at + 1;
-	// A slash ends the domain, because a gateway to X.400 continues its name after it.
+	// A slash ends the domain, because X.400 gateways append the rest of a name after a slash.
 	while (end - at <= maxDomain && isAtom(text[end]) && text[end] !== '/') end += 1;
 	return end;
 }

@@ -62,7 +62,7 @@ function readOutlook(found: Extract): FeedbackReport | null {
 
 const outlookField = 'x-hmxmroriginalrecipient';
 
-/** Returns the recipients that the report names, or else that of the returned message. Some receivers remove both. */
+/** Returns the recipients that the report names, or else the one of the returned mail. Some receivers remove both. */
 function recipientsOf(fields: readonly Field[], mail: Mail): string[] {
 	const own = addressesIn(valuesOf(fields, 'original-rcpt-to', 'removal-recipient'));
 	if (own.length > 0) return own;

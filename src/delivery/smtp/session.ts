@@ -424,7 +424,7 @@ const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
 	answer: 'answer',
 };
 
-/** Keeps a timer that fires before the new deadline, because each mail sets four deadlines, minutes ahead. */
+/** Each mail moves the deadline four times, so one timer stays: if it fires early, it is set again for the rest. */
 class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;

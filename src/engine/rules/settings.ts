@@ -96,7 +96,10 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 	for (const entry of text.split(/[\s,]+/).filter((each) => each !== '')) {
 		const limit = parseLimit(scope, entry.toLowerCase());
 		if (limit === null)
-			return { kind: 'error', message: `"${entry}" is not a limit, such as ${examples[scope]}` };
+			return {
+				kind: 'error',
+				message: `"${entry}" is not a valid limit: use one such as ${examples[scope]}`,
+			};
 		limits.push(limit);
 	}
 	if (limits.length > 0) return { kind: 'limits', limits };

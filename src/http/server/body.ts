@@ -170,7 +170,6 @@ function createPieces(): Collected {
 }
 
 /** Shared with the store's thread, and reused, because the garbage collector does not count shared memory. */
-
 export interface FileMemory {
 	take(maxBytes: number): FileRoom;
 }

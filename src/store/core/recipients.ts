@@ -188,7 +188,7 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-/** Allows mail of a list to an address again. A suppression of all lists becomes one of each other list. */
+/** Allows mail of a list to an address again. Replaces a suppression for all lists by one for every other list. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },

@@ -80,7 +80,7 @@ export interface Sql {
 	readonly secrets: Secrets;
 	/** Counters with many writers have a row per shard. This connection writes only to this shard. */
 	readonly shard: number;
-	/** Makes the operation run alone in the project. On PostgreSQL, restarts it if it shares the project's lock. */
+	/** Makes the operation run alone in the project. On PostgreSQL, an operation that shares the project's lock starts again. */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;

@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('of %s leaves out the same columns when its corrected rejects file is imported', async (name, text) => {
+		])('of the corrected rejects file of %s leaves out the same columns as the first', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({

@@ -139,7 +139,7 @@ describe('request bodies', () => {
 		expect(service.asked()[0]?.headers).not.toHaveProperty('idempotency-key');
 	});
 
-	it('of a send to a mailctl server contain its keys', async () => {
+	it('of a send to a mailctl server contain the keys that only mailctl knows', async () => {
 		service.introduce(ours);
 		service.answer(json(sent));
 		await client.api.send(message);
@@ -148,7 +148,7 @@ describe('request bodies', () => {
 });
 
 describe('answers', () => {
-	it('are the service’s objects with all keys', async () => {
+	it('keep keys that the client does not know', async () => {
 		const { api } = client;
 		const list = { id: 1, name: 'News', colour: 'red', date_created: '2026-11-01T10:00:00' };
 		service.answer(json(list));

@@ -119,7 +119,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('adds to the events of the message, which has one entry for each kind of event', async () => {
+	it('adds to the events of the message, which has one entry for each type, link and kind of reader', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);

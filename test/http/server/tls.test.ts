@@ -71,7 +71,7 @@ describe.skipIf(!isInstalled('openssl'))('a server with a certificate', () => {
 		await other.engine.close();
 	});
 
-	it('rejects an invalid certificate', async () => {
+	it('does not start if the certificate is invalid', async () => {
 		await expect(deploy({ server: { tls: { cert: 'x', key: 'y' } } })).rejects.toThrow();
 	});
 });

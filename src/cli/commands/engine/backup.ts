@@ -145,7 +145,10 @@ async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplace
 		await cx.warn('the restored database may contain people who were erased after the backup');
 	const waits = `and ${counted(waiting, 'message waits', 'messages wait')} in it, which may have been sent since the backup`;
 	await cx.note(`the queue is paused, ${waiting === 0 ? 'and no message is waiting' : waits}`);
-	const first = waiting === 0 ? '' : 'cancel messages that were sent (messages list, messages cancel), then ';
+	const first =
+		waiting === 0
+			? ''
+			: 'cancel messages that were sent after the backup (messages list, messages cancel), then ';
 	await cx.hint([first, mailctl('engine', 'queue', 'resume')]);
 }
 

@@ -56,7 +56,7 @@ const messageOptions = {
 } as const;
 
 const campaignOptions = {
-	campaign: valued('text', 'NAME|UUID', 'name the campaign, or continue or join the one with this name'),
+	campaign: valued('text', 'NAME|UUID', 'name a new campaign, or continue the one with this name or UUID'),
 	again: { kind: 'flag', summary: 'send even if these recipients got this mail within 24 hours' },
 	at: valued('text', 'TIME', 'start at a time: "2026-12-01 09:00", "tomorrow 9:00"'),
 	in: { kind: 'duration', summary: 'start after this delay' },
@@ -75,7 +75,7 @@ const checkOptions = {
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'refuse another number of recipients; suppressed rows of a table are counted too',
+		summary: 'refuse any other number of recipients, suppressed rows of a table included',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with errors, then exit with 9' },

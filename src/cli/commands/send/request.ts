@@ -71,7 +71,7 @@ async function findSender(cx: CommandContext, from: string): Promise<Sender | nu
 		for await (const sender of walk(api.senders, {}, { signal: cx.signal }))
 			if (emailKey(sender.from_email) === mailbox.key) return sender;
 	} catch (error) {
-		// The token may not read senders, or an older server has none: send without the sender's name.
+		// Send without the sender's name if the service lists no senders, or does not show them to this token.
 		if (!(error instanceof NoSenders || error instanceof ApiError)) throw error;
 	}
 	return null;

@@ -43,7 +43,7 @@ const manyArg = {
 
 const metaOptions = {
 	meta: { kind: 'pairs', summary: 'set a variable to a text' },
-	metaJson: { kind: 'content', summary: 'set all variables to a JSON object: itself, @FILE or -' },
+	metaJson: { kind: 'content', summary: 'replace all variables with this JSON object (text, @FILE or -)' },
 } as const;
 
 export const create = command({
@@ -84,7 +84,8 @@ export const create = command({
 		const created = await createRecord(cx, {
 			...(await foreseen(cx, within, input, ifExists)),
 			input,
-			hint: ({ code }) => (code === 'unique' ? '--if-exists update changes the existing one' : undefined),
+			hint: ({ code }) =>
+				code === 'unique' ? 'to change the existing one, add --if-exists update' : undefined,
 			make: () =>
 				ifExists === 'error'
 					? within.subscribers.create(input, { signal: cx.signal })

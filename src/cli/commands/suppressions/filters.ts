@@ -39,7 +39,7 @@ export const filterOptions = {
 	email: { kind: 'text', summary: 'filter by address' },
 	reason: { kind: 'choice', choices: suppressionReasons, summary: 'filter by reason' },
 	source: { kind: 'choice', choices: suppressionSources, summary: 'filter by source' },
-	list: { ...listOption, summary: 'filter by list (id or name), without those for all lists' },
+	list: { ...listOption, summary: 'show suppressions of this list (id or name), not those of all lists' },
 } as const;
 
 export const expiresOption = {

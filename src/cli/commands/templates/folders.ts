@@ -64,7 +64,7 @@ export async function push(cx: CommandContext, { directory, names, prune }: Push
 	for (const name of names) {
 		if (outcomes.some((one) => one.name === name || one.folder === name)) continue;
 		const hint = didYouMean(name, [...known, ...folders.map(({ folder }) => folder)]);
-		throw new UsageError(`${directory} has no folder for the template "${name}"`, { ...(hint && { hint }) });
+		throw new UsageError(`no folder for the template "${name}" in ${directory}`, { ...(hint && { hint }) });
 	}
 	for (const { values } of chosen) {
 		const { name, text_body, html_body } = values;

@@ -144,7 +144,7 @@ describe('engine bounces ingest', () => {
 		}
 	});
 
-	it('reports the kind of each mail of an mbox', async () => {
+	it('counts the mails of an mbox by kind', async () => {
 		const ann = await sentTo('ann@example.org');
 		const bob = await sentTo('bob@example.org');
 		const mails = [

@@ -78,7 +78,7 @@ describe('mailctl engine queue', () => {
 			expect([code, stderr]).toEqual([
 				14,
 				expect.stringMatching(
-					/error: (accepted and queued, do not repeat: )?the queue is paused \(moving\)\nhint: .*engine queue resume/,
+					/error: (accepted and queued, so do not repeat the command: )?the queue is paused \(moving\)\nhint: .*engine queue resume/,
 				),
 			]);
 		}

@@ -101,7 +101,7 @@ describe('a send that is accepted and waits', () => {
 	const queued = {
 		code: 'accepted_and_queued',
 		exit_code: 14,
-		message: expect.stringMatching(/^accepted and queued, do not repeat: /),
+		message: expect.stringMatching(/^accepted and queued, so do not repeat the command: /),
 		retryable: false,
 	};
 
@@ -127,7 +127,7 @@ describe('a send that is accepted and waits', () => {
 		await project.json(['engine', 'queue', 'pause', '--reason', 'moving']);
 		expect(errorOf(await project.run([...toAnn, '-o', 'json']))).toMatchObject({
 			...queued,
-			message: 'accepted and queued, do not repeat: the queue is paused (moving)',
+			message: 'accepted and queued, so do not repeat the command: the queue is paused (moving)',
 			hint: expect.stringContaining('engine queue resume'),
 		});
 		const server = await startServer(project.db);

@@ -125,7 +125,7 @@ describe('mailctl send with a failing mail server', () => {
 			code: 12,
 			error: {
 				code: 'stalled',
-				hint: `accepted and queued, do not repeat; mailctl --db ${project.db} worker continues`,
+				hint: `accepted and queued, so do not repeat the command; mailctl --db ${project.db} worker continues`,
 			},
 		});
 		expect(await states(project)).toEqual(['queued']);

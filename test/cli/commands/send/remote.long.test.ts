@@ -78,7 +78,7 @@ describe('send on a mailctl server', () => {
 		expect({ code, stderr }).toEqual({
 			code: 12,
 			stderr:
-				'error: no progress within --wait-timeout\nhint: accepted and queued, do not repeat; the server continues\n',
+				'error: no progress within --wait-timeout\nhint: accepted and queued, so do not repeat the command; the server continues\n',
 		});
 	});
 
@@ -178,7 +178,7 @@ describe('send on a mailctl server', () => {
 		expect(await project.run(toAnn, { connect: gone('messages', 'templates') })).toMatchObject({
 			code: 14,
 			stderr:
-				'error: accepted and queued, do not repeat: connection refused\n' +
+				'error: accepted and queued, so do not repeat the command: connection refused\n' +
 				`hint: mailctl --db ${project.db} messages list\n`,
 		});
 	});

@@ -146,7 +146,7 @@ describe('mailctl send at a time', () => {
 					});
 		expect(run).toMatchObject({ code: 14, stdout: expect.stringContaining('{"queued":2}') });
 		expect(run.stderr).toContain(
-			'accepted and queued, do not repeat: its hours are over, and it continues at 2026-11-02 09:00 Europe/Berlin',
+			'accepted and queued, so do not repeat the command: its hours are over, and it continues at 2026-11-02 09:00 Europe/Berlin',
 		);
 		expect(run.stderr).toContain('must be running');
 		expect(sink.received).toEqual([]);

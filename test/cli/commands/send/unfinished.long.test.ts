@@ -337,7 +337,7 @@ describe('the same mail to the same recipients', () => {
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('continues under its name if only case differs, and is rejected with another tag', async () => {
+	it('continues the campaign if only the case of the sender’s domain differs, but not with another tag', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',

@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('of %s leaves out the same columns when its corrected rejects file is imported', async (name, text) => {
+	])('of the corrected rejects file of %s leaves out the same columns as the first', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
