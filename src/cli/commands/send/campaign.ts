@@ -13,17 +13,15 @@ import {
 	repeatedKey,
 	type Timing,
 } from '../../../api/campaigns.js';
-import { need } from '../../../api/capabilities.js';
 import { parseDateTime } from '../../../api/datetime.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
 import { take } from '../../../api/pages.js';
 import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { CommandContext } from '../../frame/context.js';
 import { CliError, Declined, UsageError } from '../../frame/errors.js';
-import { type ExitCode, exits, hinted } from '../../frame/exit.js';
+import { type ExitCode, exits } from '../../frame/exit.js';
 import { isTable } from '../../frame/globals.js';
 import { counted, spanText } from '../../render/units.js';
-import { walk } from '../../verbs/listing.js';
 import { explained, sayWhatHolds } from '../../verbs/refusals.js';
 import { isUuid } from '../../verbs/resolve.js';
 import { detailOf, lookUpCampaign, showDetail } from '../campaigns/record.js';
@@ -42,6 +40,7 @@ import {
 	messageLines,
 	noRecipients,
 	outcomesOf,
+	type ResultLine,
 	reasonsOf,
 	recipientsOf,
 	rowLines,
@@ -69,17 +68,15 @@ export interface Recipients {
 	stage(place: CampaignPlace, session: CampaignSession): Promise<readonly string[]>;
 }
 
-/**
- * The run that began the campaign: an earlier one (`earlier`), or this one, with the name from `--campaign` (`named`)
- * or a generated name (`unnamed`).
- */
-type Begun = 'unnamed' | 'named' | 'earlier';
-
 export interface CampaignRun {
 	cx: CommandContext;
 	place: CampaignPlace;
 	session: CampaignSession;
-	begun: Begun;
+	/**
+	 * The run that began the campaign: an earlier one (`earlier`), or this one, with the name from `--campaign` (`named`)
+	 * or a generated name (`unnamed`).
+	 */
+	begun: 'unnamed' | 'named' | 'earlier';
 	options: RunOptions;
 	recipients: Recipients;
 }
@@ -248,9 +245,10 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	const { campaigns, isForeign } = place;
 	const { id, key: name } = run.session;
 	const status = await campaigns.status(id);
+	const { deferred = 0, uncertain = 0 } = status.messages;
 	if (status.state === 'canceled') throw wasCanceled(name);
 	if (status.state === 'staged') await release(run);
-	else if (isFinished(status)) return reportFinished(run, status);
+	else if (waitingOf(status.messages) + deferred + uncertain === 0) return reportFinished(run, status);
 	// With another service, do not promise to resume it: the delivery may find that another process has locked it.
 	else await cx.note(`the campaign "${name}" is released already${isForeign ? '' : ': resuming it'}`);
 	const released = await campaigns.status(id);
@@ -382,7 +380,7 @@ async function agree(run: CampaignRun, status: CampaignStatus): Promise<void> {
 	await draft?.warnOfContent();
 	await warnOfLinks(cx, isBulk);
 	if (expectCount !== undefined && cx.globals.yes === true) return;
-	const shown = await take(addresses(run, sample), sample);
+	const shown = await take(addresses(linesOf(run, sample)), sample);
 	// Print an address per line, because a terminal would break a long line within addresses.
 	const more = shown.length < staged ? ['  …'] : [];
 	if (shown.length > 0) await cx.note(['first of them:', ...shown.map((to) => `  ${to}`), ...more]);
@@ -392,21 +390,14 @@ async function agree(run: CampaignRun, status: CampaignStatus): Promise<void> {
 	await cx.confirm({ kind: 'mild', what: plan ? `${mail}, ${plan}` : mail });
 }
 
-async function* addresses(run: CampaignRun, limit: number): AsyncGenerator<string> {
-	const { cx, place, session, recipients } = run;
-	if (recipients.selection === null || place.isForeign) {
-		for await (const { state, to } of eachResult(cx, place.campaigns, session.id))
-			if (state !== 'rejected' && state !== 'suppressed') yield to;
-		return;
-	}
-	const messages = await need(await cx.api(), 'messages');
-	const filter = { campaign_unique_id: session.id };
-	for await (const { to } of walk(messages, filter, { signal: cx.signal, limit })) yield to;
+async function* addresses(lines: AsyncIterable<ResultLine>): AsyncGenerator<string> {
+	for await (const { state, to } of lines) if (state !== 'rejected' && state !== 'suppressed') yield to;
 }
 
-function isFinished({ messages }: CampaignStatus): boolean {
-	const { deferred = 0, uncertain = 0 } = messages;
-	return waitingOf(messages) + deferred + uncertain === 0;
+/** Yields the rows of a campaign, or of a list the first `limit` messages. */
+function linesOf({ cx, place, session, recipients }: CampaignRun, limit?: number) {
+	const isOfRows = recipients.selection === null || place.isForeign;
+	return isOfRows ? rowLines(cx, place, session.id) : messageLines(cx, session.id, limit);
 }
 
 async function reportFinished(run: CampaignRun, status: CampaignStatus) {
@@ -442,16 +433,11 @@ async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignSt
 }
 
 /** If the results cannot be written, the error says that only they are missing, and how to get them later. */
-async function writeResults({ cx, place, session, options, recipients }: CampaignRun): Promise<void> {
-	if (options.results === undefined) return;
-	try {
-		const isOfRows = recipients.selection === null || place.isForeign;
-		const lines = isOfRows ? rowLines(cx, place, session.id) : messageLines(cx, session.id);
-		await writeLines(cx, options.results, lines);
-	} catch (error) {
-		const later = mailctl('campaigns', 'results', session.key, '--save', 'FILE');
-		throw hinted(error, [['only the results are missing: ', later, ' writes them']]);
-	}
+async function writeResults(run: CampaignRun): Promise<void> {
+	const { cx, session, options } = run;
+	const later = mailctl('campaigns', 'results', session.key, '--save', 'FILE');
+	if (options.results !== undefined)
+		await writeLines(cx, options.results, linesOf(run), [later, ' writes them']);
 }
 
 function unsentOf({ counts, messages }: CampaignStatus) {

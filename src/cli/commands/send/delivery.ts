@@ -43,9 +43,7 @@ export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions)
 	if ((await local.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
 }
 
-export interface Sent extends Accepted {
-	answer: SendResult;
-}
+type Sent = Accepted & { answer: SendResult };
 
 /** Makes a send call. The error of a test message suggests no idempotency key, because a second test does no harm. */
 export async function accept(

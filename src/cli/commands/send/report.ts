@@ -30,6 +30,7 @@ import type { CommandContext } from '../../frame/context.js';
 import { CliError, UsageError } from '../../frame/errors.js';
 import { classify, exits, hinted } from '../../frame/exit.js';
 import { isMachine } from '../../frame/globals.js';
+import { given } from '../../frame/values.js';
 import { csvCell } from '../../render/out.js';
 import type { Times } from '../../render/times.js';
 import { counted, numberText } from '../../render/units.js';
@@ -272,12 +273,16 @@ export interface ResultLine extends Omit<CampaignResult, 'state'> {
 	campaign_unique_id: Uuid | null;
 }
 
-type ResultsFlag = '--results' | '--save';
-
 /** Lines are written in blocks, because a million single writes would cost a million system calls. */
 const blockLength = 64 * 1024;
 
-export async function writeLines(cx: CommandContext, path: string, lines: AsyncIterable<ResultLine>) {
+/** `later`: how to get the results if they cannot be written after a send. */
+export async function writeLines(
+	cx: CommandContext,
+	path: string,
+	lines: AsyncIterable<ResultLine>,
+	later?: readonly Hint[],
+): Promise<void> {
 	async function* blocks() {
 		let text = head;
 		for await (const line of lines) {
@@ -289,8 +294,10 @@ export async function writeLines(cx: CommandContext, path: string, lines: AsyncI
 		yield text;
 	}
 	await writeOutputFile(path, 'replace', blocks()).catch((cause: unknown) => {
-		if (!(cause instanceof Error) || !('syscall' in cause)) throw cause;
-		throw new CliError('disk', exits.disk, `${path} cannot be written: ${systemReason(cause)}`, { cause });
+		const isOfDisk = cause instanceof Error && 'syscall' in cause;
+		const message = `${path} cannot be written: ${systemReason(cause)}`;
+		const error = isOfDisk ? new CliError('disk', exits.disk, message, { cause }) : cause;
+		throw later === undefined ? error : hinted(error, [['only the results are missing: ', ...later]]);
 	});
 	await cx.note(`results are in ${path}`);
 }
@@ -300,13 +307,9 @@ export async function writeMessages(cx: CommandContext, path: string, ids: reado
 	async function* lines(): AsyncGenerator<ResultLine> {
 		for (const id of ids) yield lineOf(await messages.get(id, { signal: signalOfEnd(cx) }));
 	}
-	try {
-		await writeLines(cx, path, lines());
-	} catch (error) {
-		const [first = 'ID'] = ids;
-		const look = mailctl('messages', 'get', ids.length === 1 ? first : 'ID');
-		throw hinted(error, [['only the results are missing: ', look, ' shows the outcome']]);
-	}
+	const [first = 'ID'] = ids;
+	const look = mailctl('messages', 'get', ids.length === 1 ? first : 'ID');
+	await writeLines(cx, path, lines(), [look, ' shows the outcome']);
 }
 
 export async function* resultLines(
@@ -343,10 +346,11 @@ function lineOf({ to, id, state, last_reply, attempts, campaign_unique_id }: Mes
 export async function* messageLines(
 	cx: CommandContext,
 	campaign_unique_id: Uuid,
+	limit?: number,
 ): AsyncGenerator<ResultLine> {
 	const messages = await need(await cx.api(), 'messages');
-	for await (const message of walk(messages, { campaign_unique_id }, { signal: signalOfEnd(cx) }))
-		yield lineOf(message);
+	const how = { signal: signalOfEnd(cx), ...given({ limit }) };
+	for await (const message of walk(messages, { campaign_unique_id }, how)) yield lineOf(message);
 }
 
 /** Yields the outcomes of all rows of a campaign, with rejected rows. */
@@ -402,7 +406,7 @@ type OfCampaign = { place: CampaignPlace; id: Uuid } | null;
 export async function assertResults(
 	path: string | undefined,
 	campaign: OfCampaign,
-	flag: ResultsFlag = '--results',
+	flag: '--results' | '--save' = '--results',
 ): Promise<void> {
 	if (path === undefined) return;
 	const end = flag === '--results' ? '; nothing was sent' : '';

@@ -58,10 +58,6 @@ import { eachResult, type Finding, Findings, missingVariable } from './report.js
 import { findTemplate, namedIn, prepare, readAttachments } from './request.js';
 import type { Audience, Depth, Source, Survey } from './stage.js';
 
-function nameOf(file: string): string {
-	return file === '-' ? 'standard input' : basename(file);
-}
-
 interface Input {
 	bytes: TableSource;
 	/** The hash and the path, by which another run recognizes the content. Empty if only the first rows are read. */
@@ -328,44 +324,49 @@ interface Judged {
 type Judge<Row> = (row: Row) => Judged | Promise<Judged>;
 
 interface Kind<Row> {
-	file: string;
-	rows: OpenRows<Row>;
+	flag: '--csv' | '--batch';
+	read(input: Input): Promise<OpenRows<Row>>;
 	/** Null if each request has its own content. */
 	draft: Draft | null;
 	files: readonly FileToSend[];
 	judging(depth: Depth): Promise<Judge<Row>>;
 }
 
-function rowAudience<Row extends { line?: number }>(
+function rowSource<Row extends { line?: number }>(
 	cx: CommandContext,
 	options: SendOptions,
-	kind: Kind<Row>,
-): Audience {
-	const { file, rows, draft, files } = kind;
-	const { source } = rows;
-	const of = nameOf(file);
-	return {
-		...{ of, draft, files, selection: null },
-		subject: draft?.content.subject ?? null,
-		spec: { ...(draft?.spec ?? { requests: true }), source, strict_vars: isStrict(options) },
-		again: source['path'] === undefined ? '-' : undefined,
-		get isBulk() {
-			return options.bulk || rows.hasLinks;
-		},
-		stage: (place, session) => stageRest(cx, place, session, { of, rows: async () => rows }),
-		survey: (depth) => survey(cx, options, kind, depth),
-		close: () => rows.close(),
+	file: string,
+	{ flag, read, draft, files, judging }: Kind<Row>,
+): Source {
+	const of = file === '-' ? 'standard input' : basename(file);
+	const open = async (isWhole: boolean): Promise<Audience> => {
+		const rows = await openInput(cx, file, { flag, isWhole }, read);
+		const { source } = rows;
+		return {
+			...{ of, draft, files, selection: null },
+			subject: draft?.content.subject ?? null,
+			spec: { ...(draft?.spec ?? { requests: true }), source, strict_vars: isStrict(options) },
+			again: source['path'] === undefined ? '-' : undefined,
+			get isBulk() {
+				return options.bulk || rows.hasLinks;
+			},
+			stage: (place, session) => stageRest(cx, place, session, { of, rows: async () => rows }),
+			survey: async (depth) => {
+				const isPart = depth === 'first' || (depth === 'look' && (await isStream(file)));
+				return survey(cx, options, rows, { draft, isPart, depth, judge: await judging(depth) });
+			},
+			close: () => rows.close(),
+		};
 	};
+	return { of, open };
 }
 
 async function survey<Row extends { line?: number }>(
 	cx: CommandContext,
 	options: SendOptions,
-	{ file, rows, draft, judging }: Kind<Row>,
-	depth: Depth,
+	rows: OpenRows<Row>,
+	{ draft, isPart, depth, judge }: { draft: Draft | null; isPart: boolean; depth: Depth; judge: Judge<Row> },
 ): Promise<Survey> {
-	const isPart = await isReadInPart(file, depth);
-	const judge = await judging(depth);
 	const wanted = shownKey(options);
 	const findings = new Findings(cx);
 	const met = new AddressSet();
@@ -389,10 +390,6 @@ async function survey<Row extends { line?: number }>(
 	const unit = draft === null ? 'requests' : 'rows';
 	const plan = { [unit]: read, recipients, duplicates, rejected: findings.rejected, send };
 	return { recipients, findings, first, isPart, plan, notes: [] };
-}
-
-async function isReadInPart(file: string, depth: Depth): Promise<boolean> {
-	return depth === 'first' || (depth === 'look' && (await isStream(file)));
 }
 
 /** Adds the findings of a row and its duplicate addresses. Returns how many recipients are new. */
@@ -426,7 +423,6 @@ async function fieldsOfService(cx: CommandContext): Promise<{ isOurs: boolean; f
 
 export async function tableSource(cx: CommandContext, options: SendOptions, file: string): Promise<Source> {
 	const draft = await prepare(cx, options);
-	const { files } = draft;
 	const strict = isStrict(options);
 	const read = async (input: Input) => {
 		const table = await openTableRows(cx, input, options);
@@ -437,12 +433,8 @@ export async function tableSource(cx: CommandContext, options: SendOptions, file
 			return table;
 		});
 	};
-	const open = async (isWhole: boolean) => {
-		const rows = await openInput(cx, file, { flag: '--csv', isWhole }, read);
-		const judging = (depth: Depth) => judgingRows(cx, draft, strict && depth !== 'first');
-		return rowAudience(cx, options, { file, rows, draft, files, judging });
-	};
-	return { of: nameOf(file), open };
+	const judging = (depth: Depth) => judgingRows(cx, draft, strict && depth !== 'first');
+	return rowSource(cx, options, file, { flag: '--csv', read, draft, files: draft.files, judging });
 }
 
 async function judgingRows(cx: CommandContext, draft: Draft, isStrict: boolean) {
@@ -503,13 +495,9 @@ async function assertNoUnknownColumns(cx: CommandContext, draft: Draft, { header
 export async function requestSource(cx: CommandContext, options: SendOptions, file: string): Promise<Source> {
 	const files = await readAttachments(cx, options.attach);
 	const added = { attachments: namedIn(files), track: options.track };
-	const open = async (isWhole: boolean) => {
-		const read = (input: Input) => openRequestRows(cx, input, added);
-		const rows = await openInput(cx, file, { flag: '--batch', isWhole }, read);
-		const judging = (depth: Depth) => judgingRequests(cx, options, files, depth);
-		return rowAudience(cx, options, { file, rows, draft: null, files, judging });
-	};
-	return { of: nameOf(file), open };
+	const read = (input: Input) => openRequestRows(cx, input, added);
+	const judging = (depth: Depth) => judgingRequests(cx, options, files, depth);
+	return rowSource(cx, options, file, { flag: '--batch', read, draft: null, files, judging });
 }
 
 async function judgingRequests(
