@@ -29,7 +29,7 @@ import {
 } from './send/options.js';
 import { isShown, notAmong, previewAnswer, showDryRun, shownKey, showPreview } from './send/preview.js';
 import { assertResults } from './send/report.js';
-import { assertHonoured, prepare, readTiming, uploadAttachments } from './send/request.js';
+import { assertHonoured, prepare, readTiming } from './send/request.js';
 
 type Accept = SendResult['messages'][number];
 const columns: Columns<Accept> = [
@@ -130,8 +130,7 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 	}
 	if (isLook || cx.dryRun) return foresee(cx, draft, request, options);
 	await draft.warnOfContent();
-	await uploadAttachments(cx, draft.files);
-	const sent = await accept(cx, request, options);
+	const sent = await accept(cx, request, draft.files, options);
 	const { answer, campaign, submission, replayed } = sent;
 	if (isMachine(cx.out.format)) await cx.out.document(answer);
 	else if (answer.messages.length > 0 || !isTable(cx.out.format))
@@ -148,7 +147,7 @@ async function sendToAddresses(cx: CommandContext, options: SendOptions): Promis
 async function foresee(cx: CommandContext, draft: Draft, request: SendRequest, options: SendOptions) {
 	const { idempotencyKey, bulk } = options;
 	const isLook = wantsPreview(options);
-	const ended = await foreseeSending(cx, request, { files: draft.files, idempotencyKey });
+	const ended = await foreseeSending(cx, request, draft.files, idempotencyKey);
 	await draft.warnOfContent();
 	if (!isLook && ended === exits.done) await warnOfLinks(cx, bulk);
 	const key = shownKey(options);

@@ -11,7 +11,6 @@ import {
 	campaignState,
 	isOfCalls,
 	repeatedKey,
-	type Timing,
 } from '../../../api/campaigns.js';
 import { parseDateTime } from '../../../api/datetime.js';
 import { ApiError, mayHaveHappened } from '../../../api/errors.js';
@@ -81,14 +80,7 @@ export interface CampaignRun {
 	recipients: Recipients;
 }
 
-export interface Beginning {
-	cx: CommandContext;
-	options: SendOptions;
-	place: CampaignPlace;
-	name: string | null;
-	there: Campaign | null;
-	timing: Timing;
-}
+export type Beginning = Awaited<ReturnType<typeof beginCampaign>>;
 
 /** A script must add `--expect-count` to `--yes`, because the list may have grown since the script was written. */
 export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, recipients: string): void {
@@ -99,11 +91,7 @@ export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, r
 }
 
 /** Throws `UsageError` before anything is staged. `recipients`: how sentences name them. */
-export async function beginCampaign(
-	cx: CommandContext,
-	options: SendOptions,
-	recipients: string,
-): Promise<Beginning> {
+export async function beginCampaign(cx: CommandContext, options: SendOptions, recipients: string) {
 	const timing = await readTiming(cx, options);
 	const place = await campaignPlace(cx);
 	if (!cx.dryRun) assertConsent(cx, options, recipients);

@@ -45,12 +45,14 @@ export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions)
 
 type Sent = Accepted & { answer: SendResult };
 
-/** Makes a send call. The error of a test message suggests no idempotency key, because a second test does no harm. */
+/** Uploads the files and makes a send call. The error of a test message suggests no idempotency key, because a second test does no harm. */
 export async function accept(
 	cx: CommandContext,
 	request: SendRequest,
+	files: readonly FileToSend[],
 	{ idempotencyKey, isTest = false }: { idempotencyKey?: string | undefined; isTest?: boolean },
 ): Promise<Sent> {
+	await uploadAttachments(cx, files);
 	const api = await cx.api();
 	const { idempotentSend } = await api.capabilities();
 	// Other services do not know the header `Idempotency-Key`.
@@ -95,18 +97,12 @@ export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key:
 		if (cx.signal.aborted && (await cx.connection()).local === null)
 			await cx.warn('stopped before the service answered: the message may or may not have been sent');
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
-		throw new CliError(
-			'uncertain',
-			exits.uncertain,
-			`the message may or may not have been sent: ${error.message}`,
-			{
-				hint:
-					key === null
-						? 'look at the report or ask a recipient before you send it again'
-						: `to try again without sending twice, add --idempotency-key ${key}`,
-				cause: error,
-			},
-		);
+		const message = `the message may or may not have been sent: ${error.message}`;
+		const hint =
+			key === null
+				? 'look at the report or ask a recipient before you send it again'
+				: `to try again without sending twice, add --idempotency-key ${key}`;
+		throw new CliError('uncertain', exits.uncertain, message, { hint, cause: error });
 	}
 }
 
@@ -124,14 +120,14 @@ export async function sayWhoGetsNone(cx: CommandContext, { to }: SendRequest, { 
 export async function foreseeSending(
 	cx: CommandContext,
 	request: SendRequest,
-	{ idempotencyKey, files }: { idempotencyKey?: string | undefined; files: readonly FileToSend[] },
+	files: readonly FileToSend[],
+	idempotencyKey?: string,
 ): Promise<ExitCode> {
 	if (!cx.dryRun || (await cx.connection()).local === null) {
 		await assertAcceptable(cx, request);
 		return exits.done;
 	}
-	await uploadAttachments(cx, files);
-	const { answer } = await accept(cx, request, { idempotencyKey });
+	const { answer } = await accept(cx, request, files, { idempotencyKey });
 	await sayWhoGetsNone(cx, request, answer);
 	return answer.messages_created === 0 ? exits.partly : exits.done;
 }

@@ -19,7 +19,7 @@ import { type First, isMadeElsewhere, warnOfLinks, warnOfMissing } from './draft
 import { hasBody, type SendOptions, sendOptions, settled, wantsPreview } from './options.js';
 import { sendTest } from './preview.js';
 import { prepare } from './request.js';
-import { type Survey, sourceOf } from './stage.js';
+import { sourceOf } from './stage.js';
 
 interface Question {
 	isOpen(options: SendOptions): boolean | Promise<boolean>;
@@ -183,14 +183,10 @@ async function decide(cx: CommandContext, given: SendOptions) {
 	return { options: leaves === '' ? given : { ...given, skipInvalid: true }, count };
 }
 
-/** `recipients`: their number, with suppressed ones; null if only staging can count them. */
-interface Seen {
-	recipients: number | null;
-	first: First | null;
-	findings: Survey['findings'] | null;
-}
+type Seen = Awaited<ReturnType<typeof lookAt>>;
 
-async function lookAt(cx: CommandContext, options: SendOptions): Promise<Seen> {
+/** Returns the number of recipients, with suppressed ones; null if only staging can count them. */
+async function lookAt(cx: CommandContext, options: SendOptions) {
 	const [to] = options.to;
 	if (to !== undefined) {
 		const draft = await prepare(cx, options);

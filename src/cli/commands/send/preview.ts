@@ -22,7 +22,6 @@ import { noAddress } from '../../verbs/address-faults.js';
 import { accept, deliverSent, foreseeSending, sayWhoGetsNone } from './delivery.js';
 import { Draft, type First, isMadeElsewhere, warnOfMissing } from './draft.js';
 import type { SendOptions } from './options.js';
-import { uploadAttachments } from './request.js';
 
 export const previewAnswer = answer(
 	...['from', 'subject', 'text', 'html', 'attachments', 'missing', 'findings', 'eml'],
@@ -85,7 +84,7 @@ function filesBelow(composed: ComposedMessage): string[] {
 	return files.length === 0 ? [] : ['', ...attachmentLines(files)];
 }
 
-function filesOf({ files = [] }: ComposedMessage): AttachedFile[] {
+function filesOf({ files = [] }: Pick<ComposedMessage, 'files'>): AttachedFile[] {
 	return files.map(({ bytes, ...file }) => ({ ...file, size: bytes.length }));
 }
 
@@ -153,19 +152,18 @@ export async function sendTest(cx: CommandContext, first: First, to: string, opt
 	const request: SendRequest = { ...mail, to: [to] };
 	const what = (subject: string) => `a test message of ${subject} for ${addressee.to} to ${to}`;
 	if (cx.dryRun) {
-		const ended = await foreseeSending(cx, request, draft);
-		const shown = {
+		const ended = await foreseeSending(cx, request, draft.files);
+		await showDryRun(cx, {
 			draft: new Draft(cx, { ...draft, request: mail }),
 			addressee: { to, values: {} },
 			request,
-		};
-		const sentence = (subject: string) => `send ${what(subject)}`;
-		await showDryRun(cx, { ...shown, sentence, plan: { send: request } });
+			sentence: (subject) => `send ${what(subject)}`,
+			plan: { send: request },
+		});
 		return ended;
 	}
 	const said = what(await subjectOf(cx, first));
-	await uploadAttachments(cx, draft.files);
-	const sent = await accept(cx, request, { isTest: true });
+	const sent = await accept(cx, request, draft.files, { isTest: true });
 	if (!isTable(cx.out.format)) await cx.note(said);
 	const ids = sent.answer.messages.map(({ id }) => `message ${id}`);
 	await cx.out.document(sent.answer, [said, ...ids].join(': '));
@@ -206,8 +204,9 @@ async function writePage(composed: ComposedMessage, where: string): Promise<stri
 export function pageOf(message: Pick<ComposedMessage, 'subject' | 'html' | 'text' | 'files'>): string {
 	const { subject, html: written, text, files = [] } = message;
 	const html = written === null ? null : withImages(written, files);
-	const lines = attachmentLines(files.map((file) => ({ ...file, size: file.bytes.length })));
-	const list = lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('');
+	const list = attachmentLines(filesOf(message))
+		.map((line) => `<li>${escapeHtml(line)}</li>`)
+		.join('');
 	const body =
 		html === null
 			? `<pre>${escapeHtml(text)}</pre>`

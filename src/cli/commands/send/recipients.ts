@@ -148,15 +148,8 @@ export async function listSource(cx: CommandContext, options: SendOptions): Prom
 	// With the list in the spec, a command for another list cannot continue a campaign of the same name.
 	const spec = { ...draft.spec, list_id: selection.lists[0].id, ...selection.audience, strict_vars };
 	const audience: Audience = {
-		...{
-			of,
-			selection,
-			draft,
-			spec,
-			files: draft.files,
-			subject: draft.content.subject,
-			isBulk: options.bulk,
-		},
+		...{ of, selection, draft, spec, files: draft.files, isBulk: options.bulk },
+		subject: draft.content.subject,
 		stage: (place, session) => stageLists(cx, place, session, selection),
 		survey: (depth) => survey(cx, options, { selection, draft, spec }, depth),
 		close: async () => undefined,

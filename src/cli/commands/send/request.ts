@@ -161,13 +161,11 @@ export async function readAttachments(cx: CommandContext, paths: readonly string
 		const size = (await stat(path).catch(() => null))?.size ?? 0;
 		const bytes = size > left ? null : await cx.sources.file(path, '--attach').bytes(maxAttachedBytes);
 		left -= bytes?.length ?? size;
-		if (bytes === null || left < 0)
-			throw new UsageError(
-				`--attach: ${paths.join(', ')}: larger than ${sizeText(maxAttachedBytes)} together`,
-				{
-					hint: 'put large files on a web server, and link to them',
-				},
-			);
+		if (bytes === null || left < 0) {
+			const hint = 'put large files on a web server, and link to them';
+			const most = sizeText(maxAttachedBytes);
+			throw new UsageError(`--attach: ${paths.join(', ')}: larger than ${most} together`, { hint });
+		}
 		const name = basename(path);
 		const fault = nameFault(name);
 		if (fault !== null) throw new UsageError(`--attach: ${JSON.stringify(path)}: ${fault}`);
