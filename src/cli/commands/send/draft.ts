@@ -64,13 +64,6 @@ export class Draft {
 		this.#context = request.context ?? {};
 	}
 
-	withContext(values: Readonly<Record<string, string>>): Draft {
-		return new Draft(this.#cx, {
-			...this,
-			request: { ...this.request, context: { ...this.#context, ...values } },
-		});
-	}
-
 	get spec(): CampaignSpec {
 		const { cc, bcc, from, type = 'TRANSACTIONAL', ...rest } = this.request;
 		return { ...rest, from: typeof from === 'string' ? from : (from[0] ?? ''), type };

@@ -72,11 +72,10 @@ async function openInput<T>(
 	{ flag, isWhole }: { flag: string; isWhole: boolean },
 	read: (input: Input) => Promise<T>,
 ): Promise<T> {
-	const isPiped = await isStream(file);
 	const bytes = cx.sources.table(file, flag);
 	const close = async () => undefined;
 	if (!isWhole) return read({ bytes, origin: {}, close });
-	if (isPiped) {
+	if (await isStream(file)) {
 		const input = await spool(cx, bytes);
 		return orClose(input, () => read(input));
 	}
@@ -447,7 +446,8 @@ async function judgingRows(cx: CommandContext, draft: Draft, isStrict: boolean) 
 		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 		const checked = parsed.value;
 		const first = async () => {
-			const own = draft.withContext(row.context ?? {});
+			const request = { ...draft.request, context: { ...shared, ...row.context } };
+			const own = new Draft(cx, { ...draft, request });
 			return { draft: own, addressee: await own.addressee(row.to) };
 		};
 		if (checked.kind === 'rejected') {

@@ -70,7 +70,11 @@ export async function sendCampaign(cx: CommandContext, options: SendOptions): Pr
 	const beginning = isLook ? null : await beginCampaign(cx, options, source.of);
 	const audience = await source.open(beginning !== null || (cx.dryRun && testTo === undefined));
 	try {
-		if (testTo !== undefined) return await test(cx, audience, options, testTo);
+		if (testTo !== undefined) {
+			assertAllowed(cx, [testTo]);
+			await assertCanDeliver(cx, options);
+			return await sendTest(cx, firstOf(audience, await audience.survey('first'), options), testTo, options);
+		}
 		if (cx.dryRun) return await foresee(cx, audience, options, beginning);
 		if (beginning === null) return await preview(cx, audience, options);
 		await uploadAttachments(cx, audience.files);
@@ -143,12 +147,6 @@ function requestOf({ draft }: Audience, first: First): SendRequest {
 
 function countsOf({ isPart, recipients, findings: { rejected } }: Survey) {
 	return isPart ? { recipients: null, rejected: null } : { recipients, rejected };
-}
-
-async function test(cx: CommandContext, audience: Audience, options: SendOptions, to: string) {
-	assertAllowed(cx, [to]);
-	await assertCanDeliver(cx, options);
-	return sendTest(cx, firstOf(audience, await audience.survey('first'), options), to, options);
 }
 
 function firstOf({ of }: Audience, { first }: Survey, options: SendOptions): First {
