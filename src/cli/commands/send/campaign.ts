@@ -40,7 +40,6 @@ import {
 	noRecipients,
 	outcomesOf,
 	type ResultLine,
-	reasonsOf,
 	recipientsOf,
 	rowLines,
 	sayCounts,
@@ -339,7 +338,7 @@ async function assertSendable(run: CampaignRun, errors: readonly string[]): Prom
 		throw noRecipients(of, selection === null ? [] : sayCounts(lists, selection));
 	if (counts.rejected === 0) return status;
 	const findings = new Findings(cx);
-	if (selection !== null && !place.isForeign) findings.addOfLists(reasonsOf(lists), errors);
+	if (selection !== null && !place.isForeign) findings.addOfLists(lists, errors);
 	else
 		for await (const { text, ...result } of eachResult(cx, place.campaigns, session.id, { only: 'findings' }))
 			findings.add({ ...result, text: text ?? '' });

@@ -123,12 +123,9 @@ export async function showPreview(
 	if (preview === undefined) return;
 	await cx.note([`From: ${from}`, `To: ${to}`, `Subject: ${subject}`, ...(isTTY ? [''] : [])]);
 	if (preview === 'browser') {
-		const { env } = cx.io;
-		const file = await writePage(composed, env['TMPDIR'] || tmpdir());
-		const opener = openerOf(env, process.platform);
-		const opened = opener !== null && (await start(opener, file));
-		const how = opened ? 'opened in a browser' : 'no browser found; open this file';
-		return cx.out.document({ file, opened }, `${how}: ${file}`);
+		const page = await openInBrowser(cx, composed);
+		const how = page.opened ? 'opened in a browser' : 'no browser found; open this file';
+		return cx.out.document(page, `${how}: ${page.file}`);
 	}
 	const below = filesBelow(composed).join('\n');
 	const withFiles = below === '' ? text : `${text.trimEnd()}\n${below}\n`;
@@ -182,7 +179,13 @@ async function subjectOf(cx: CommandContext, { draft, addressee }: First): Promi
 	return `"${composed.subject}"`;
 }
 
-/** Writes a private page (0600). The page stays, because a browser reads it later. */
+/** Writes a private page (0600) and opens it. The page stays, because a browser reads it later. */
+async function openInBrowser({ io }: CommandContext, composed: ComposedMessage) {
+	const file = await writePage(composed, io.env['TMPDIR'] || tmpdir());
+	const opener = openerOf(io.env, process.platform);
+	return { file, opened: opener !== null && (await start(opener, file)) };
+}
+
 async function writePage(composed: ComposedMessage, where: string): Promise<string> {
 	let folder: string | null = null;
 	try {

@@ -201,7 +201,7 @@ async function survey(
 		return { recipients, findings, first, isPart: false, plan, notes };
 	}
 	const { counts, first: anyone, errors } = await foreseeLists(cx, lists, spec);
-	findings.addOfLists(reasonsOf(counts), errors);
+	findings.addOfLists(counts, errors);
 	const { rejected } = findings;
 	const suppressed = counts.reduce((sum, one) => sum + one.suppressed, 0);
 	const recipients = counts.reduce((sum, { staged }) => sum + staged, suppressed);

@@ -204,9 +204,9 @@ export class Findings {
 	}
 
 	/** `errors`: the first errors, which begin with the recipient's address. */
-	addOfLists(reasons: Reasons, errors: readonly string[]): void {
+	addOfLists(lists: readonly ListCounts[], errors: readonly string[]): void {
 		const code = missingVariable;
-		for (const { detail, count } of reasons.filter((one) => one.code === code))
+		for (const { detail, count } of reasonsOf(lists).filter((one) => one.code === code))
 			this.add({ line: null, to: '', code, text: detail ?? '' }, count);
 		for (const text of errors) this.add({ line: null, to: text.split(': ', 1)[0] ?? '', code, text }, 0);
 	}
