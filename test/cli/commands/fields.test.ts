@@ -41,7 +41,7 @@ describe('mailctl fields', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: this will rename city to town, held by 2 subscribers\nhint: add --confirm city to agree\n',
+				'error: this will rename city to town (2 subscribers have it)\nhint: add --confirm city to agree\n',
 		});
 		expect((await project.run([...rename, '--confirm', 'town'])).code).toBe(2);
 		expect((await project.run([...rename, '--confirm', 'city'])).code).toBe(0);
@@ -57,7 +57,7 @@ describe('mailctl fields', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: this will delete the field city, held by 1 subscriber\nhint: add --confirm city to agree\n',
+				'error: this will delete the field city (1 subscriber has it)\nhint: add --confirm city to agree\n',
 		});
 		expect(await project.json(['fields', 'delete', 'city', '--confirm', 'city'])).toEqual({ deleted: [1] });
 		expect(await project.json(['subscribers', 'get', '1', '-l', '1', '--fields', 'meta'])).toEqual({

@@ -117,12 +117,16 @@ describe('limits on sending', () => {
 	});
 
 	it.each([
-		['send_limit', 'gmail.com=1/s', '"gmail.com=1/s" is not a limit, such as 100/m.'],
-		['recipient_domain_limits', '100/1h', '"100/1h" is not a limit, such as gmail.com=100/h or *=10/s.'],
+		['send_limit', 'gmail.com=1/s', '"gmail.com=1/s" is not a valid limit: use one such as 100/m.'],
+		[
+			'recipient_domain_limits',
+			'100/1h',
+			'"100/1h" is not a valid limit: use one such as gmail.com=100/h or *=10/s.',
+		],
 		[
 			'sender_domain_limits',
 			'a.test=0/1h',
-			'"a.test=0/1h" is not a limit, such as example.com=100/h or *=10/s.',
+			'"a.test=0/1h" is not a valid limit: use one such as example.com=100/h or *=10/s.',
 		],
 		[
 			'recipient_domain_limits',

@@ -188,7 +188,7 @@ describe('templates push', () => {
 		expect(lines(await push('a', 'b')).map(([action]) => action)).toEqual(['unchanged', 'created']);
 		expect(await push('Frist')).toMatchObject({
 			code: 2,
-			stderr: `error: ${mails} has no folder for the template "Frist"\nhint: did you mean First?\n`,
+			stderr: `error: no folder for the template "Frist" in ${mails}\nhint: did you mean First?\n`,
 		});
 		expect(await push('Gone')).toMatchObject({ code: 2 });
 		expect(lines(await push('Gone', '--prune', '-y'))).toEqual([['deleted', 'Gone', '', '']]);
