@@ -45,7 +45,10 @@ export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions)
 
 type Sent = Accepted & { answer: SendResult };
 
-/** Uploads the files and makes a send call. The error of a test message suggests no idempotency key, because a second test does no harm. */
+/**
+ * Uploads the files and makes a send call. The error of a test message suggests no idempotency key, because a second
+ * test does no harm.
+ */
 export async function accept(
 	cx: CommandContext,
 	request: SendRequest,

@@ -187,19 +187,21 @@ export class Findings {
 	}
 
 	/** `count`: recipients with this finding; 0 if the recipient is already counted and only its name is added. */
-	add(finding: Finding, count = 1): void {
-		const { line, to, code } = finding;
+	add({ line, to, code, text }: Finding, count = 1): void {
 		this.rejected += count;
 		this.#lacksValues ||= code === missingVariable;
-		const name = [line === null ? '' : `line ${line}`, to].filter((part) => part !== '').join(' ');
-		if (this.#isEach && name !== '') this.#each.push(textOf(finding));
-		for (const label of labelsOf(finding)) {
+		const told = rowError({ code, error: text }, to);
+		const place = line === null ? [] : [`line ${line}`];
+		const name = [...place, ...(to === '' ? [] : [to])].join(' ');
+		const whole = [...place, ...(told.includes(to) ? [] : [to]), told].join(': ');
+		if (this.#isEach && name !== '') this.#each.push(whole);
+		for (const label of code === missingVariable ? valueLabels(text) : [labelOf(told, to)]) {
 			const kind = this.#kinds.get(label) ?? { count: 0, first: [], line: '' };
 			kind.count += count;
 			if (kind.count > 0 && this.#kinds.size < mostKept) this.#kinds.set(label, kind);
 			if (name === '' || kind.first.length >= mostNamed) continue;
 			kind.first.push(name);
-			kind.line ||= textOf(finding);
+			kind.line ||= whole;
 		}
 	}
 
@@ -249,18 +251,14 @@ function kindLine(label: string, { count, first, line }: Kind, of: number): stri
 	return `${label}: ${numberText(count)} of ${counted(of, 'recipient')}${named}`;
 }
 
-function labelsOf({ to, code, text }: Omit<Finding, 'line'>): string[] {
-	const names = code === missingVariable ? withoutValueOf(text) : [];
-	if (code === missingVariable)
-		return names.length === 0 ? ['no value for a variable'] : names.map((name) => `no value for #${name}#`);
-	const told = rowError({ code, error: text }, to).replace(/\.$/, '');
-	return [to !== '' && told.startsWith(to) ? told.slice(to.length).replace(/^:? /, '') : told];
+function valueLabels(text: string): string[] {
+	const names = withoutValueOf(text);
+	return names.length === 0 ? ['no value for a variable'] : names.map((name) => `no value for #${name}#`);
 }
 
-function textOf({ line, to, code, text }: Finding): string {
-	const place = line === null ? '' : `line ${line}: `;
-	const told = rowError({ code, error: text }, to);
-	return to === '' || told.includes(to) ? `${place}${told}` : `${place}${to}: ${told}`;
+function labelOf(told: string, to: string): string {
+	const label = told.replace(/\.$/, '');
+	return to !== '' && label.startsWith(to) ? label.slice(to.length).replace(/^:? /, '') : label;
 }
 
 const resultColumns = [

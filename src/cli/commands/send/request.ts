@@ -17,6 +17,7 @@ import { type Hint, mailctl } from '../../frame/command-line.js';
 import type { FileToSend } from '../../frame/connection.js';
 import type { CommandContext } from '../../frame/context.js';
 import { UsageError } from '../../frame/errors.js';
+import { given } from '../../frame/values.js';
 import type { Times } from '../../render/times.js';
 import { sizeText } from '../../render/units.js';
 import { noAddress } from '../../verbs/address-faults.js';
@@ -33,10 +34,12 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	const template = options.template === undefined ? null : await findTemplate(cx, options.template);
 	const context = { ...(await readContext(options.contextFile)), ...options.context };
 	const headers = parseHeaders(options.header);
-	const from = options.from ?? (await askFrom(cx));
+	if (options.from === undefined && !cx.canAsk)
+		throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
+	const from = options.from ?? (await (await import('./guide.js')).askSender(cx));
 	const sender = await findSender(cx, from);
 	const files = await readAttachments(cx, options.attach);
-	const given = {
+	const all = {
 		reply_to:
 			options.replyTo.length === 0 && sender?.reply_to_email ? [sender.reply_to_email] : options.replyTo,
 		...(await readBodies(options)),
@@ -52,7 +55,7 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 		attachments: namedIn(files),
 	};
 	const isEmpty = (value: unknown) => typeof value === 'object' && Object.keys(value ?? {}).length === 0;
-	const parts = Object.entries(given).filter(([, value]) => value !== undefined && !isEmpty(value));
+	const parts = Object.entries(all).filter(([, value]) => value !== undefined && !isEmpty(value));
 	const type = options.bulk ? ('BULK' as const) : ('TRANSACTIONAL' as const);
 	const request = { type, from: withNameOf(sender, from), ...Object.fromEntries(parts) };
 	const draft = new Draft(cx, { request, template, files });
@@ -84,11 +87,6 @@ function withNameOf(sender: Sender | null, from: string): string {
 	if (mailbox === null || mailbox.name !== '' || name === '') return from;
 	const named = formatMailbox({ ...mailbox, name });
 	return noAddress(named, 'mailbox') === null ? named : from;
-}
-
-async function askFrom(cx: CommandContext): Promise<string> {
-	if (cx.canAsk) return (await import('./guide.js')).askSender(cx);
-	throw new UsageError(`missing --from: ${sendOptions.from.summary}`);
 }
 
 async function readBodies(options: SendOptions) {
@@ -247,11 +245,7 @@ export async function readTiming(
 	cx: CommandContext,
 	{ at, in: in_ms, window }: Pick<SendOptions, 'at' | 'in' | 'window'>,
 ): Promise<Timing> {
-	const request = {
-		...(at !== undefined && { at }),
-		...(in_ms !== undefined && { in_ms }),
-		...(window !== undefined && { window }),
-	};
+	const request = given({ at, in_ms, window });
 	const [first] = Object.keys(request);
 	if (first === undefined) return {};
 	const audiences = await need(await cx.api(), 'audiences', first === 'in_ms' ? '--in' : `--${first}`);
