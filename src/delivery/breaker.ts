@@ -75,7 +75,7 @@ export class Breaker {
 		return this.#refusals >= mostRefusals;
 	}
 
-	/** Any reply ends a fault, but only a sent message (`isSent`) ends a series of refusals of the sender. */
+	/** A reply ends a fault. After five refusals of the sender, only a sent message (`isSent`) does. */
 	worked(isSent: boolean): void {
 		if (isSent) this.#outcomes += 1;
 		else if (this.#refusals >= mostRefusals) return;

@@ -393,7 +393,7 @@ export class Run {
 		return { kind: 'store', reason: stalledReason(fault.error), ms };
 	}
 
-	/** Waits until the reason no longer applies. While the store cannot be read, assumes that it does. */
+	/** Waits until the reason no longer applies. While the store cannot be read, assumes that the reason applies. */
 	async #hold(wait: Wait): Promise<void> {
 		const { kind, reason } = wait;
 		this.#fault = null;

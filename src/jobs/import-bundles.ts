@@ -189,7 +189,7 @@ function rowBytes(cells: Cells): number {
 	return bytes;
 }
 
-/** Counts two quotes, a comma, and escaped characters (controls, lone surrogates) in their longest form. */
+/** The bytes of a cell in a JSON array, with its quotes, escapes and comma. */
 function cellBytes(cell: string): number {
 	if (/["\\\u0000-\u001f\u007f\ud800-\udfff]/.test(cell)) return Buffer.byteLength(JSON.stringify(cell)) + 1;
 	return Buffer.byteLength(cell) + 3;

@@ -332,7 +332,7 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteWebhook: op<{ id: number }, boolean>(),
-	/** Expired leases are due again. Leases at most `shares` or `each` deliveries per webhook. */
+	/** Leases due deliveries and those with an expired lease: for each webhook at most its number in `shares`, or `each`. */
 	leaseDeliveries: op<queues.LeaseDeliveries, queues.DeliveryLease>({
 		repeatable: true,
 		records: true,
@@ -422,7 +422,7 @@ const writes = {
 		campaigns.ListAck | null
 	>(),
 	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
-	/** With `isAgain`, makes uncertain messages due. Otherwise makes messages uncertain that wait after an attempt. */
+	/** With `isAgain`, makes uncertain messages due. Otherwise marks attempted messages that still wait as uncertain. */
 	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
 	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
 	putCampaignBatch: op<

@@ -70,7 +70,7 @@ describe('a connection of the pool', () => {
 		expect(server.connections).toBeGreaterThanOrEqual(10);
 	});
 
-	it('that drops after a final dot makes only that message uncertain', async () => {
+	it('that drops after the final dot of a message makes only this message uncertain', async () => {
 		const { server, result } = await sendMany(
 			20,
 			{

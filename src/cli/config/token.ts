@@ -26,7 +26,7 @@ export async function readTokenOf(
 	return { ...target, token: token === null ? null : checkToken(token) };
 }
 
-/** Sends a token only to the origin for which it was stored, even if its profile has another URL by now. */
+/** Returns a token only for the origin it was stored for, even if its profile has another URL by now; else throws. */
 function storedFor(profile: string, baseUrl: string, env: Env): string | null {
 	const stored = readToken(findPaths(env), profile);
 	if (stored === null) return null;

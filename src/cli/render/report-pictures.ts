@@ -96,7 +96,7 @@ function sumsOf(days: SavedReport['days']): string {
 		.join(', ');
 }
 
-/** Inlines custom properties and drops media queries, which converters to PNG and PDF do not support. */
+/** Inlines custom properties, which converters to PNG and PDF do not support. */
 function withoutProperties(svg: string): string {
 	return Object.entries(light).reduce(
 		(text, [name, value]) => text.replaceAll(`"var(--${name})"`, `"${value}"`),

@@ -8,7 +8,7 @@ import {
 	parseDateTime,
 } from '../../api/datetime.js';
 
-/** Formats times within one call. An invalid time of the API stays as it is. */
+/** Formats the times that one command prints. An invalid time of the API stays as it is. */
 export interface Times {
 	zone(): string;
 	text(time: string): string;

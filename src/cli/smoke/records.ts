@@ -71,7 +71,7 @@ export function nameRun(clock: Clock, random: string): RunNames {
 
 export interface Thing extends Omit<Leftover, 'why'> {
 	id: number;
-	/** Not found by its name. Only the answer to a POST has this id, so it may be the id of a record of somebody else. */
+	/** The search by name did not find the record. Its id comes from the answer to a POST, and may be another record's. */
 	isUnnamed?: true;
 }
 

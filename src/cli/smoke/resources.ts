@@ -31,7 +31,7 @@ interface Resource {
 	mayRefuse?: { key: string; why: string };
 	further?: readonly Check[];
 	changes?: Readonly<Record<string, readonly [title: string, run: Change]>>;
-	/** 'open': the service document does not require the refusal, so acceptance is a deviation. */
+	/** 'open': the service document does not require the refusal, so acceptance is a deviation, not a failure. */
 	refusals: readonly (readonly [verb: string, what: string, key: string, body: Json, isOpen?: 'open'])[];
 }
 

@@ -30,7 +30,7 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 		],
 		no_link: [`${counted(count, 'link')} that ${count === 1 ? 'leads' : 'lead'} nowhere${place}`],
 		no_file: [
-			`${counted(count, 'cid: link')} to a file that is not attached${place}`,
+			`${counted(count, 'link')} to a file that is not attached (cid:)${place}`,
 			'add --attach FILE; the link has the name of the file',
 		],
 		no_unsubscribe: [

@@ -75,11 +75,14 @@ const hints = new Map<string, CommonHint>(
 			'; --transactional sends a list mails without such links',
 		],
 		private_target: () => [
+			'to allow private addresses, on the machine with the database: ',
 			mailctl('engine', 'settings', 'set', 'allow_private_webhooks', 'true'),
-			' allows them',
 		],
 		suppressed: (_, address) => [mailctl('suppressions', 'remove', address), ', if it was asked for'],
-		erased: (_, address) => [mailctl('subscribers', 'erase', address, '--lift'), ' allows the address again'],
+		erased: (_, address) => [
+			'to allow the address again: ',
+			mailctl('subscribers', 'erase', address, '--lift'),
+		],
 		unknown_variable: ({ message }) => {
 			const variable = unknownVariableOf(message);
 			if (variable === null) return undefined;

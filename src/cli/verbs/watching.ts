@@ -105,7 +105,7 @@ function createSaid(cx: CommandContext) {
 			hint: async (hint) => once(hint, () => cx.hint(hint)),
 			warn: async (text, ...hints) => once(text, () => cx.warn(text, ...hints)),
 		} satisfies Pick<CommandContext, 'note' | 'hint' | 'warn'>,
-		/** Warns of a repeated failure only outside a terminal: there, the status line shows it. */
+		/** On a terminal, warns only once of a repeated failure, because the status line shows it. */
 		failed: (message: string | null) => {
 			if (message !== null && (message !== failure || !cx.io.stderr.isTTY))
 				waiting.push(() => cx.warn(`this look failed: ${message}`));

@@ -411,7 +411,7 @@ function endTurns(
 				'UPDATE campaigns SET last_leased_at = ? WHERE seq = ? AND last_leased_at NOT BETWEEN ? AND ?',
 				[now, lane, since, now],
 			);
-		// Removes a campaign without waiting messages from the index that leases read.
+		// If no message of the campaign waits, take the campaign out of the index that the lease reads.
 		sql.write(
 			`UPDATE campaigns
 			SET has_open_work = 0

@@ -346,7 +346,7 @@ async function keepLinks(
 		const usesPage = variableNames(parseUsed(row.used) ?? []).some((name) => pages.includes(name));
 		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage;
 		if (!hasPage) without.add(row.seq);
-		// A message that was never leased was never sent. A service serves the pages of its mails.
+		// Keep only sent mails (a fence of 0: never leased) by SMTP: a service that sends a mail serves its pages itself.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
 	}
 	sql.write(

@@ -133,7 +133,7 @@ export interface DatabaseClock extends Clock {
 	measure(sql: Sql): Promise<void>;
 }
 
-/** Returns the machine's clock until it has measured the server's. A fixed clock (`--now`) stays fixed. */
+/** Follows the machine's clock until `measure` has read the server's. A fixed clock (`--now`) stays fixed. */
 export function createDatabaseClock(machine: Clock): DatabaseClock {
 	const { steady } = machine;
 	let ahead: Micros | null = null;

@@ -116,7 +116,7 @@ describe('mailctl webhooks', () => {
 		const target = 'http://127.0.0.1/x';
 		const stderr =
 			`error: url: This URL points to a private, loopback or reserved address. (${target})\n` +
-			`hint: mailctl --db ${project.db} engine settings set allow_private_webhooks true allows them\n`;
+			`hint: to allow private addresses, on the machine with the database: mailctl --db ${project.db} engine settings set allow_private_webhooks true\n`;
 		const refused = await project.run(['webhooks', 'create', '--url', target, '--type', 'OPENED']);
 		expect(refused).toEqual({ code: 5, stdout: '', stderr });
 		await project.json(create());

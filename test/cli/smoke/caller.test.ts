@@ -49,7 +49,9 @@ describe('a request of smoke', () => {
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 503, asked: 1 });
 	});
 
-	it.each([500, 502, 503])('is not repeated after a %i, which would hide it', async (status) => {
+	it.each([
+		500, 502, 503,
+	])('is not repeated after a %i, because a repetition would hide the status', async (status) => {
 		const { call, asked } = callerOf([answer(status), answer(200)]);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status, asked: 1 });
 	});

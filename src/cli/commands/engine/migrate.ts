@@ -120,7 +120,10 @@ async function moveOver(cx: CommandContext, moving: Moving, named: Named): Promi
 			`${counted(moved.replaced, 'text')} have U+FFFD in place of U+0000, which PostgreSQL cannot store`,
 		);
 	if (plan.keys.length > 0) await cx.note('secrets stay encrypted: use the same MAILCTL_KEY_FILE');
-	await cx.hint([`${from} is no longer used; `, mailctl('--db', shownDatabase(named.to), 'doctor')]);
+	await cx.hint([
+		`${from} is no longer used; check the new database: `,
+		mailctl('--db', shownDatabase(named.to), 'doctor'),
+	]);
 }
 
 async function giveUp(cx: CommandContext, moving: Moving): Promise<void> {

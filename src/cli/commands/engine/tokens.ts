@@ -44,7 +44,7 @@ const create = command({
 		'admin (everything). Only a hash is stored, so a lost token must be replaced.',
 	options: {
 		name: { ...nameOption, summary: 'name the token after its user or program' },
-		scope: { kind: 'choices', choices: tokenScopes, summary: 'allow this scope (admin)' },
+		scope: { kind: 'choices', choices: tokenScopes, summary: 'allow these scopes (default: admin)' },
 	},
 	writes: true,
 	columns: createColumns,

@@ -75,7 +75,7 @@ const checkOptions = {
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'refuse any other number of recipients, suppressed rows of a table included',
+		summary: 'refuse any other number of recipients; N includes suppressed rows of a table',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with errors, then exit with 9' },

@@ -475,7 +475,7 @@ async function assertNoUnknownColumns(cx: CommandContext, draft: Draft, { header
 	if (misnamed.length === 0) return;
 	const open = draft.open({ subject: bare, text: bareText, html: bareHtml });
 	const fields = (await fieldsOf(cx)) ?? [];
-	// A column without a variable may have the name of a field, which then has the values.
+	// Accept a column that is not a variable if a field has its name: then the values come from the field.
 	const refused = misnamed.filter(
 		({ written, variable }) =>
 			!isVariableName(written) ||

@@ -52,7 +52,7 @@ export interface Survey {
 	first: First | null;
 	isPart: boolean;
 	plan: Foreseen;
-	/** Sentences about subscribers that are left out of the lists. */
+	/** Sentences to print before the send, such as how many subscribers of the lists get no message. */
 	notes: readonly string[];
 }
 

@@ -123,7 +123,7 @@ function assertOptions({ file, isOnce }: { file: string; isOnce: boolean }, opti
 		throw new UsageError('use either --create-fields or --ignore-unknown, not both');
 	if (job !== undefined && !isOnce)
 		throw new UsageError(
-			'--job names an import from standard input or a pipe; a file is known by its content',
+			'--job works only with standard input or a pipe: a file is recognized by its content',
 		);
 	if (resume && isOnce && job === undefined)
 		throw new UsageError(`--resume needs a file, or --job NAME: ${importName(file)} can be read only once`);

@@ -34,7 +34,7 @@ it('send rejects an address outside the patterns of the profile', async () => {
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });
 
-it('send accepts a matching address in any case', async () => {
+it('send accepts a matching address in upper or lower case', async () => {
 	expect((await send('--to', 'ANN@Example.COM', '--to', 'me@elsewhere.org')).code).toBe(14);
 });
 

@@ -69,7 +69,7 @@ it('an interrupted send counts what the server sent meanwhile', async () => {
 	expect(stderr).toMatch(/^sent 2, still queued 1$/m);
 });
 
-it('a send shows the replies of a server that has finished before the release is answered', async () => {
+it('a send shows the replies if the server has sent every message before it answers the release', async () => {
 	const faulty = await startFaultServer({
 		on: (phase, line) =>
 			phase === 'RCPT' && line.includes('b@') ? { answer: '550 5.1.1 No such user' } : undefined,

@@ -39,7 +39,9 @@ describe('mailctl subscribers erase', () => {
 		const refused = await project.run(['subscribers', 'create', '-l', '1', '--email', ann, '-o', 'json']);
 		expect({ code: refused.code, error: errorOf(refused) }).toMatchObject({
 			code: 5,
-			error: { hint: `mailctl --db ${project.db} subscribers erase ${ann} --lift allows the address again` },
+			error: {
+				hint: `to allow the address again: mailctl --db ${project.db} subscribers erase ${ann} --lift`,
+			},
 		});
 		const path = await project.file('people.csv', `email\n${ann}\nbob@example.com\n`);
 		const imported = ['subscribers', 'import', path, '-l', '1'];

@@ -388,7 +388,7 @@ describe('--rate', () => {
 describe('contradictory options', () => {
 	it('are rejected before anything is read', async () => {
 		expect((await project.run(words('no.csv', '--job', 'x'))).stderr).toContain(
-			'--job names an import from standard input',
+			'--job works only with standard input',
 		);
 		expect((await project.run(words('-', '--rejects', 'r', '--resume'))).stderr).toContain(
 			'--resume needs a file, or --job NAME',
