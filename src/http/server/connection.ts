@@ -15,6 +15,8 @@ export class Connection {
 	readonly peer: Peer;
 	readonly exchanges = new Set<SocketExchange>();
 	feed: Feed | null = null;
+	/** Milliseconds of the steady clock at which it was opened, or its last request was answered. */
+	idleSince = performance.now();
 	/** A request of this connection is being processed and needs no more input from the client. */
 	hasSlot = false;
 	pipeline: Promise<void> = Promise.resolve();
@@ -122,23 +124,31 @@ export class Connections {
 		if (!exchanges.delete(exchange)) return;
 		if (exchanges.size < this.#limits.maxPipelined) feed?.release();
 		if (exchanges.size > 0) return;
+		connection.idleSince = performance.now();
 		// Moves the connection to the end, so that the first is idle for the longest.
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
-	/** If there are too many connections, closes the client's longest idle one. False if all of its connections are busy. */
+	/**
+	 * If there are too many connections, closes one of the client. The longest idle one is the first choice. Its request may
+	 * be on the way if it is idle for less than a second, so a connection whose request still arrives is the second choice.
+	 * False if all of them wait for answers.
+	 */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
 		const own = this.#isProxied ? 0 : connections.size;
 		if (own < maxConnectionsPerAddress && this.#bySocket.size < maxConnections) return true;
-		for (const connection of connections) {
-			if (connection.exchanges.size > 0 || connection.socket.writableLength > 0) continue;
-			connection.tcpSocket.destroy();
-			connection.socket.destroy();
-			connections.delete(connection);
-			return true;
-		}
-		return false;
+		const found = [...connections].filter(({ socket }) => socket.writableLength === 0);
+		const idle = found.find(({ exchanges }) => exchanges.size === 0);
+		const isLongIdle = idle !== undefined && performance.now() - idle.idleSince > 1_000;
+		const arriving = ({ exchanges: [only, next] }: Connection) =>
+			only?.incoming.complete === false && next === undefined;
+		const connection = isLongIdle ? idle : (found.find(arriving) ?? idle);
+		if (connection === undefined) return false;
+		connection.tcpSocket.destroy();
+		connection.socket.destroy();
+		connections.delete(connection);
+		return true;
 	}
 
 	#forget(connection: Connection): void {
