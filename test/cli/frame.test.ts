@@ -57,7 +57,8 @@ describe('the command line', () => {
 			'too many arguments. Expected 1 argument but got 2.',
 			'mailctl lists get --help',
 		],
-		[['lists', 'list', '--limit'], "option '--limit <value>' argument missing", 'mailctl lists list --help'],
+		[['lists', 'list', '--limit'], "option '--limit' argument missing", 'mailctl lists list --help'],
+		[['lists', 'list', '--yes=1'], "option '--yes' takes no value", null],
 		[['lists', 'list', '--limit', 'x'], '--limit: "x" is not a whole number (1 or more)', null],
 		[
 			['lists', 'list', '-o', 'xml'],

@@ -377,7 +377,10 @@ function unknownCommand(word: string, group: CommandGroup, path: readonly string
 function refusalOf({ message }: CommanderError, path: readonly string[]): UsageError {
 	const [sentence = '', suggestion = ''] = message.replace(/^error: /, '').split('\n');
 	const meant = suggestion.replace(/^\(D/, 'd').replace(/\)$/, '');
-	return new UsageError(sentence.replace(/^(unknown option '[^=]*)=.*/s, "$1'"), {
-		hint: meant === '' ? mailctl(...path, '--help') : meant,
-	});
+	// The value may be a secret.
+	const [, name, value] = /^unknown option '([^=']*)(=.*)?'$/s.exec(sentence) ?? [];
+	if (value !== undefined && meant === `did you mean ${name}?`)
+		return new UsageError(`option '${name}' takes no value`);
+	const shown = name === undefined ? sentence.replace(' <value>', '') : `unknown option '${name}'`;
+	return new UsageError(shown, { hint: meant === '' ? mailctl(...path, '--help') : meant });
 }

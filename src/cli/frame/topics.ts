@@ -31,7 +31,7 @@ function environment(): string {
 		'',
 		...rows,
 		`  ${'MAILCTL_KEY_FILE, MAILCTL_KEY'.padEnd(46)}  keys of the database’s secrets: mailctl engine secrets --help`,
-		`  ${'MAILCTL_LIST'.padEnd(46)}  -l, --list <list>`,
+		`  ${'MAILCTL_LIST'.padEnd(46)}  -l, --list LIST`,
 		`  ${'SOURCE_DATE_EPOCH'.padEnd(46)}  a fixed clock, for reproducible output`,
 		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
 		`  ${'XDG_DATA_HOME'.padEnd(46)}  the folder of the default database (~/.local/share)`,
