@@ -16,7 +16,7 @@ interface BreakerOptions {
 
 const waits = { first: 1_000, longest: 300_000 };
 
-/** Consecutive refusals of the sender that pause the queue, counted over all processes (api-decisions 45). */
+/** Refusals of the sender, without a sent message between them, that pause the queue (api-decisions 45), in all processes. */
 const mostRefusals = 5;
 
 export class Breaker {

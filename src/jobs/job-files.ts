@@ -78,7 +78,7 @@ async function putNew(path: string, text: string): Promise<void> {
 	}
 }
 
-/** Syncs the folder, because only then its file names survive a power cut. */
+/** Syncs the folder, because otherwise its file names may not survive a power cut. */
 async function syncFolder(path: string): Promise<void> {
 	const folder = await open(path);
 	await folder.sync().finally(() => folder.close());

@@ -1,6 +1,6 @@
 /**
- * Limits how fast a service is called. A throttled request waits as long as the service asks. All requests wait only if
- * most are throttled, because a service that throttles at random would otherwise cost a second every third row.
+ * Limits how fast a service is called. A throttled request waits as long as the service asks, at most five minutes. All
+ * requests wait only if most are throttled: a service that throttles at random would cost a second every third row.
  */
 
 import type { Call } from '../api/api.js';

@@ -117,7 +117,7 @@ interface Reading {
 	letters: number;
 }
 
-/** Accepts one broken character in a hundred that are not ASCII: its line is at fault. More rule out the encoding. */
+/** Accepts one broken character in a hundred that are not ASCII, because a line may be damaged. More exclude the encoding. */
 function isWhole({ text }: Reading): boolean {
 	const broken = text.match(brokenCharacters)?.length ?? 0;
 	return broken === 0 || broken * 100 <= (text.match(/[^\x00-\x7f]/gu)?.length ?? 0);

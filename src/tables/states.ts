@@ -13,7 +13,7 @@ export const stateCells: Readonly<Record<State, readonly [string, string | null]
 	active: ['true', null],
 };
 
-/** A column mapped to `state`. `yes` and `no`: the states that such cells mean, if its name implies them. */
+/** A column mapped to `state`. `yes` and `no`: the states that cells with a yes or a no mean, or null. */
 export interface StateColumn {
 	index: number;
 	yes: State | null;
@@ -44,7 +44,7 @@ const knownWords: ReadonlyMap<string, State> = new Map(
 	states.flatMap((state) => wordsOf(wordsOfStates[state]).map((word): [string, State] => [word, state])),
 );
 
-/** Words that describe orders and tasks too. One such word does not make its column, or a longer text, a state. */
+/** Words that also describe orders and tasks. In a longer text, such a word is not a sign that the person left. */
 const commonWords = new Set(
 	wordsOf(`bounce cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
 		pending waiting unverified ausstehend enattente pendiente inattesa pendente oczekujący väntande 未確認 確認待ち`),

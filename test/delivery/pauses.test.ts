@@ -124,7 +124,7 @@ describe('a mail server that refuses the sender', () => {
 		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
-	it('pauses the queue after five refusals, counted across workers and between other replies', async () => {
+	it('pauses the queue after five refusals, even of several workers and with other replies between', async () => {
 		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
 		const { memory, pool: own } = await start(
 			{

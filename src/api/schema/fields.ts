@@ -275,7 +275,7 @@ interface ListOptions {
 	max?: number;
 }
 
-/** Rejects a list over `max` as a whole, because errors of ten megabytes of items would be half a gigabyte. */
+/** Rejects a list over `max` as a whole, because ten megabytes of invalid items would make half a gigabyte of errors. */
 export function list<T, G>(
 	child: Field<T, Presence, G>,
 	{ allowEmpty, max }: ListOptions = {},

@@ -81,7 +81,7 @@ export function detailLines(message: MessageDetail, times: Times): string[] {
 
 type Pages = Pick<Messages, 'page'>;
 
-/** Returns the message. Throws `not_found` (exit code 3) with the hint that retention may have deleted it. */
+/** Returns the message. Throws `not_found` (exit code 3), after a note if retention has deleted messages. */
 export async function existing<T>(cx: CommandContext, messages: Pages, id: string, message: Promise<T>) {
 	const found = await orNull(message);
 	if (found !== null) return found;

@@ -48,8 +48,11 @@ const sink = command({
 		dir: { kind: 'path', placeholder: 'DIR', summary: 'write each mail to this folder, as a file .eml' },
 		refuse: { kind: 'list', placeholder: 'ADDRESS', summary: 'bounce mail to this address or @DOMAIN' },
 		defer: { kind: 'list', placeholder: 'ADDRESS', summary: 'defer mail to this address or @DOMAIN' },
-		count: { kind: 'integer', min: 1, summary: 'end with 0 after this many mails' },
-		wait: { kind: 'duration', summary: 'end after this time, with 12 if fewer than --count (1) arrived' },
+		count: { kind: 'integer', min: 1, summary: 'end with exit code 0 after this many mails' },
+		wait: {
+			kind: 'duration',
+			summary: 'end after this time; exit 12 if fewer mails than --count (1) arrived',
+		},
 	},
 	examples: [
 		'mailctl sink',

@@ -201,8 +201,8 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 }
 
 /**
- * Accepts any answer below 500, because a proxy may pass only the pages of mails. A proxy without its server answers
- * 5xx. Only warns about a URL that does not answer, because networks often cannot reach their own public address.
+ * Accepts any answer below 500, because a proxy may forward only the pages that mails link to. A proxy whose server is
+ * down answers 5xx. Only warns about a URL that does not answer, because networks often cannot reach their own public address.
  */
 async function visit(publicUrl: string, { line, timeout }: Surroundings): Promise<Verdict> {
 	const limit = timeout();

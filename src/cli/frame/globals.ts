@@ -53,7 +53,7 @@ const output = {
 
 const consent = {
 	yes: flag('answer yes to simple questions', { short: 'y' }),
-	confirm: text('NAME', 'confirm a severe change by the name it asks for'),
+	confirm: text('NAME', 'confirm a severe change with the name that its error shows'),
 	noInput: flag('never prompt', { env: 'MAILCTL_NO_INPUT, CI' }),
 	dryRun: flag('show what would change, and change nothing', { short: 'n' }),
 };

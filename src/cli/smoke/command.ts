@@ -112,7 +112,7 @@ async function publish(
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;
-	// Return the code, because after an aborted signal the signal's error would replace a thrown one.
+	// Return the code instead of throwing: once the signal is aborted, its error replaces any other error.
 	if (leftovers.length > 0 && signal.aborted) return exits.found;
 	if (signal.aborted) throw signal.reason;
 	if (halted?.why === 'unreachable')

@@ -165,7 +165,7 @@ export function readReport(bytes: Buffer): Report {
 	return published ?? readExtract(new Extract(parseMail(bytes)));
 }
 
-/** Text bounces may have header fields of automatic replies, so only a plain sign precedes the check for a bounce. */
+/** Bounces in text may have fields of automatic replies, so first look only for signs that no bounce has. */
 function readExtract(found: Extract): Report {
 	const { mail, sender } = found;
 	const formal =

@@ -62,7 +62,7 @@ export const recipientLabels =
 export const failing =
 	/undeliver|unable|unknown|unreach|unrout|\bnot\b|n't\b|cannot|\bno (?:such|mailbox|account|user|recipient|valid|longer)|fail|invalid|incorrect|wrong|bad (?:address|recipient)|reject|refus|denied|bounce|returned|exceed|quota|\bfull\b|disabled|inactive|expired|suspend|abort|error|giv(?:e|en|ing) up|gave up|problem|trouble|too many (?:hops|errors)|over (?:the )?(?:limit|size)|\bpas\b|non remis|impossible|inconnu|rejet|échec|\bno (?:se|ha|pudo|existe|fue)|desconocid|nicht|unbekannt|fehl|\bnão|impossibil|\bnon (?:è|può|esiste|stat)|\bniet\b|\binte\b|\bikke\b|\bnie\b|не[ \u00a0]|недостав|ошибк|невозмож|でき|不明|エラー|存在しま|失敗|ません|无法|無法|失败|失敗|不存在|退回/i;
 
-/** Sentences of programs about the reader's own mail; a person writes about other people's mail. */
+/** Sentences by which a mail program says that the recipient's own mail failed. A person writes about other mails. */
 export const statements: readonly RegExp[] = [
 	/\b(?:your|the|this|following|original|an?)(?: \w{1,20}){0,2} (?:e-?mail|mail|message)s?\b(?:[^.!?]|\.\S){0,200}(?:not\b|n't\b|cannot|unable|undeliver|fail|reject|refus|return|bounce|abort)/i,
 	/(?:unable to|not able to|could not|can ?not|couldn't|failed to) (?:deliver|send|forward|reach)|failed (?:recipients?|address(?:es)?)|deliver[a-z]{1,4} (?:(?:to|of)\b(?:[^.!?]|\.\S){0,120}|(?:has |was )?)(?:fail|abort|impossible)|(?:did|could) not (?:be )?(?:reach|deliver)/i,

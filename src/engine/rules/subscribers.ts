@@ -179,7 +179,7 @@ export interface Person {
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null if only the service that sends the messages knows its variables. The service then gets all values. */
+/** The variables that a content uses. Null if only the service that sends it knows them; it then gets all values. */
 type Used = readonly string[] | null;
 
 /**

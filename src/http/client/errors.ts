@@ -49,7 +49,7 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 	if (said === '') return new ApiError(code, `The service answered ${status} without a message.`, more);
 	const scopes = status === 403 ? scopesIn(headers) : null;
 	if (scopes !== null) return new ApiError(code, refusedFor(said, scopes), { ...more, scopes });
-	// The message of an API is clear without an introduction, but the text of a page is not.
+	// Below 500, the message of an API is clear by itself. The text of a page or a server fault needs the status.
 	const message = body.kind === 'valid' && status < 500 ? said : `The service answered ${status}: ${said}`;
 	return new ApiError(code, message, more);
 }

@@ -14,7 +14,7 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	if (bytes === null || bytes.length === 0) return {};
 	assertJson(request.headers['content-type'] ?? '');
 	assertPlain(request.headers['content-encoding']);
-	// A send call has at most a thousand recipients. A batch may consist of short values, so only its size limits them.
+	// 200,000 values suffice for a send call, which has at most 1,000 recipients. A batch may have many short values.
 	const maxValues = size === 'json' ? 200_000 : maxBytes;
 	const text = decodeUtf8(bytes);
 	if (text === null) throw parseError('The text is not UTF-8.');

@@ -12,7 +12,7 @@ export const limits = {
 	maxRequestsPerAddress: 250,
 	/** The server stops reading from a connection with this many requests. */
 	maxPipelined: 32,
-	/** Beyond this, a new connection closes one of its client that waits for no answer, or is closed itself. */
+	/** Beyond this, closes a connection of the same client that does not wait for an answer, else the new one. */
 	maxConnections: 10_000,
 	/** Not applied behind a trusted proxy. */
 	maxConnectionsPerAddress: 500,

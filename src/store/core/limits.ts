@@ -110,7 +110,7 @@ export class Limiter {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
 
-	/** True if the lease has set aside enough messages of this lane and goes on to others; more may be due. */
+	/** True if the lease has set aside `mostAtOnce` messages of this lane. It goes on to other lanes; more may be due here. */
 	get isLaneFull(): boolean {
 		return this.#aside >= mostAtOnce;
 	}

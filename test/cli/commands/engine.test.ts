@@ -58,7 +58,7 @@ describe('mailctl engine init', () => {
 		['NEWS@example.com', '"Our, news" <NEWS@example.com>'],
 		['Other <news@example.com>', 'Other <news@example.com>'],
 		['plain@example.com', 'plain@example.com'],
-	])('gives send --from %s the name of the sender', async (from, expected) => {
+	])('makes send --from %s use the stored name, unless the address has its own or none is stored', async (from, expected) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['engine', 'init', '--sender', '"Our, news" <news@example.com>']);
 		await project.json(['engine', 'init', '--sender', 'plain@example.com']);

@@ -138,7 +138,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('if it fails, has a hint of smtp-test with the command that fixes it', async () => {
+	it('if it fails, makes smtp-test print the command that fixes the fault', async () => {
 		const sink = await startSmtpSink({ key: good.key, cert: good.cert, disabledCommands: [] });
 		const project = await makeProject({ smtp: sink.port });
 		const hint = async () => (await project.run(['engine', 'smtp-test'])).stderr.split('\n')[1];

@@ -451,7 +451,7 @@ describe('send requests as rows', () => {
 });
 
 describe('a campaign for another service', () => {
-	it('is found by name only on its own server', async () => {
+	it('is found by its name, and is not listed for another server', async () => {
 		const desk = await setUp();
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 4 });
 		await desk.campaigns.put(id, { first: 0, recipients: people(1) });

@@ -158,7 +158,7 @@ describe('mailctl send at a time', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	describe('of the same mail that an earlier run staged', () => {
+	describe('with the same mail that an earlier run staged', () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const stage = (...more: string[]) =>
 			project.run([...mail, ...more, '--campaign', 'early', '--yes', '--expect-count', '99', ...at]);
