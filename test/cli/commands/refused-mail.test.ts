@@ -71,7 +71,9 @@ describe('a refusal of the sender', () => {
 			paused: { kind: 'fault', reason: `the mail server refuses the sender news@example.com: mail: ${said}` },
 			deferred: [],
 		});
-		expect(stderr).toContain('do not repeat: the mail server refuses the sender news@example.com: ');
+		expect(stderr).toContain(
+			'so do not repeat the command: the mail server refuses the sender news@example.com: ',
+		);
 		expect(await project.json(['report'])).toMatchObject({
 			total: { softbounced_percent: 0, hardbounced_percent: 0 },
 		});
