@@ -104,6 +104,7 @@ describe('meta of a subscriber', () => {
 		});
 		expect(await project.run([...update, '--meta', 'plan=pro'], { connect })).toMatchObject(said('plan'));
 		expect(await project.run([...update, '--unset-meta', 'city'], { connect })).toMatchObject(said('city'));
+		expect(await project.run([...update, '--meta-json', '{}'], { connect })).toMatchObject(said('city'));
 	});
 
 	it('is equal if only the order of its keys differs', async () => {

@@ -298,7 +298,7 @@ async function patchMerged(cx: CommandContext, within: InList, current: Subscrib
 	}
 	// A service may store a value in another form, so only an unchanged value shows that it ignored the change.
 	const textOf = (of: Readonly<Record<string, unknown>>, key: string) => String(of[key] ?? '');
-	const ignored = [...Object.keys(set), ...unset].filter(
+	const ignored = Object.keys({ ...current.meta, ...meta }).filter(
 		(key) =>
 			textOf(after.meta, key) !== textOf(meta, key) && textOf(after.meta, key) === textOf(current.meta, key),
 	);
