@@ -23,8 +23,9 @@ const signs: readonly Sign[] = [
 ];
 
 /**
- * Returns null if the mail is not an automatic reply, or if it is an unsubscribe request (RFC 2369). `plain` uses
- * only signs that bounces do not have, because Exim marks its bounces `Auto-Submitted: auto-replied` too.
+ * Returns null if the mail is not an automatic reply. A mail program's unsubscribe request (RFC 2369) is not one either,
+ * and mailctl ignores it. `plain` uses only signs that bounces do not have, because Exim marks its bounces
+ * `Auto-Submitted: auto-replied` too.
  */
 export function autoReplySign(
 	fields: readonly Field[],

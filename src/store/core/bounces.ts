@@ -22,7 +22,7 @@ interface Change {
 	effect: ReportEffect;
 }
 
-export function createEvents(sql: Sql) {
+export function createBounces(sql: Sql) {
 	return {
 		recordEvents: ({ events }) => recordEvents(sql, events),
 		recordReport: async (report) => {

@@ -1,7 +1,7 @@
 import type { Operations } from '../operations.js';
 import { createAttachments } from './attachments.js';
 import { createCompositions } from './attempts.js';
-import { createEvents } from './bounces.js';
+import { createBounces } from './bounces.js';
 import { createCampaigns } from './campaigns/campaigns.js';
 import { createForecasts } from './campaigns/lists.js';
 import { createCampaignResults } from './campaigns/results.js';
@@ -53,7 +53,7 @@ export function createCore(sql: Sql, { isTrial = false }: { isTrial?: boolean } 
 		...createMessages(sql),
 		...createOldMessages(sql),
 		...createPeople(sql),
-		...createEvents(sql),
+		...createBounces(sql),
 		...createReports(sql),
 		...createQueue(sql),
 		...createSettling(sql),

@@ -310,7 +310,8 @@ CREATE TABLE campaign_lists (
 	PRIMARY KEY (campaign_seq, list_id)
 ) STRICT, WITHOUT ROWID;
 
--- Answers stay while the campaign is staged, so that a repeated batch gets the same answer.
+-- Answers stay while the campaign is staged, so that a repeated batch gets the same answer. `first` is the batch's first
+-- row; the row `-list_id` has the rejected recipients of a list.
 CREATE TABLE campaign_acks (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	first INTEGER NOT NULL,
@@ -381,9 +382,10 @@ CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
 CREATE INDEX left_out_of_submission ON campaign_left_out (submission_seq) WHERE submission_seq IS NOT NULL;
 
 -- `lane` is 0 for single transactional calls, -1 for single bulk calls, otherwise the campaign's seq.
--- `wake_at` is when a worker may take the row: due_at while it waits, the end of the lease while it is leased, NULL
--- once it is final. So workers find due messages and expired leases in the same index.
--- A campaign's uuids are hashes of (campaign, address), so unique uuids also mean one message per address.
+-- `wake_at` is when a worker may take the row, if its campaign is released: due_at while it waits, the end of the lease
+-- while it is leased, NULL once it is final. So workers find due messages and expired leases in the same index.
+-- A campaign's uuids are hashes of (campaign, address), so an address gets one message (`messageUuid`; in a batch, one
+-- of each content).
 -- `state` stays 'staged' after the release of the campaign, until the first lease (`seenState`).
 -- `fence` counts the leases of a message, so that only the outcome of the last lease is recorded. `lease_owner` is NULL
 -- in a leased row that was canceled during its lease.

@@ -138,6 +138,7 @@ async function keptRate(cx: CommandContext, { rate, is_finished }: Campaign, { w
 	return rate;
 }
 
+/** A campaign of rows may have a `list_id` too, but it has a source or a position above 0. */
 function isOverList({ source, list_id, position }: Campaign): boolean {
 	return source === null && list_id !== null && position === 0;
 }
