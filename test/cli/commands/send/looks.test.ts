@@ -2,7 +2,7 @@
 import { chmod, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { openerOf, pageOf } from '../../../../src/cli/commands/send/preview.js';
+import { openerOf, pageOf } from '../../../../src/cli/render/browser.js';
 import { withValues } from '../../../support/cli.js';
 import { eventually } from '../../../support/eventually.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
