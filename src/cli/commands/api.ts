@@ -100,7 +100,7 @@ const anyPath = mailctl('api', 'GET', '/sub/lists/');
 
 /**
  * Returns the path and the query to send, with a leading `/`. Throws `UsageError` for a URL outside the base URL,
- * because the token must not go elsewhere. `base` is null for a local database.
+ * because another server must not get the token. `base` is null for a local database.
  */
 function wirePath(text: string, query: readonly string[], base: string | null): string {
 	const path = /^[a-z][a-z0-9+.-]*:/i.test(text) ? pathOfUrl(text, base) : pathOfText(text);
@@ -113,7 +113,7 @@ function pathOfText(text: string): string {
 	const path = text.startsWith('/') ? text : `/${text}`;
 	const url = canParseUrl(`http://localhost${path}`) ? new URL(`http://localhost${path}`) : null;
 	const [written = ''] = path.split(/[?#]/, 1);
-	// Once resolved, `//host`, `\` and dots could leave the API's prefix.
+	// `//host`, `\` and `..` could resolve to a URL outside the API's prefix.
 	if (url === null || /^\/\/|\\|(^|\/)(\.|%2e){1,2}(\/|$)/i.test(written))
 		throw new UsageError(`"${text}" is not a path of the API`, { hint: anyPath });
 	return `${url.pathname}${url.search}`;
@@ -191,7 +191,7 @@ async function send(cx: CommandContext, request: WireRequest, include: boolean):
 	return maybeSent(cx, print(cx, request, answer, include), key);
 }
 
-/** With a local database, makes the request and rolls it back, so that a dry run is refused for the same reasons. */
+/** With a local database, makes the request and rolls it back, so that a dry run reports the same errors. */
 async function foresee(cx: CommandContext, request: WireRequest, include: boolean): Promise<ExitCode> {
 	const { local, exchange } = await cx.connection();
 	const { method, path } = request;
@@ -238,7 +238,7 @@ function assertSuccess(request: WireRequest, { status, headers, body }: WireResp
 	throw new ApiError(codeOf(status), scopes === null ? said : refusedFor(said, scopes), {
 		http,
 		...(scopes !== null && { scopes }),
-		// A 503 with Retry-After means that the service did nothing.
+		// A 503 with Retry-After is safe to repeat, because the service has not run the request.
 		...(status === 503 && headers['retry-after'] !== undefined && { retryAfterMs: 0 }),
 	});
 }
@@ -254,7 +254,7 @@ function parsedData(body: Uint8Array): unknown {
 	return json.kind === 'valid' ? json.value : undefined;
 }
 
-/** Masks passwords, because plans are stored in logs. */
+/** Masks passwords, because CI logs store the plan of a dry run. */
 function shownBody({ body }: WireRequest): unknown {
 	if (body === undefined) return null;
 	const bytes = typeof body === 'string' ? Buffer.from(body) : body;

@@ -107,7 +107,7 @@ function textsOf(changes: Change['changes']): string[] {
 	return Object.entries(changes).map(([key, { from, to }]) => `${key}: ${textOf(from)} → ${textOf(to)}`);
 }
 
-/** Prints a line per key, because a cell of a table has too little space for two texts. */
+/** Prints a line per key, because a table cell is too narrow for the old and the new value. */
 async function print(cx: CommandContext, changes: readonly Change[]): Promise<void> {
 	if (!isForPeople(cx) || cx.out.format === 'wide')
 		return void (await cx.out.rows(changes, columns, { all: true }));

@@ -68,7 +68,6 @@ const list = command({
 			const rows = (limit: number | undefined) =>
 				mapped(walk(campaigns, filter, { signal, limit }), async (campaign) => {
 					const { figures, id } = campaign;
-					// Without stored figures, count the messages of each campaign that is shown.
 					const messages = figures === null ? (await campaigns.status(id, { signal })).messages : {};
 					shown.push(campaign);
 					return recordOf(campaign, sentOf(campaign, { messages }));
@@ -99,7 +98,7 @@ const get = command({
 			await showDetail(cx, detail);
 			await sayWhy(cx, [status]);
 			if (status.state === 'staged') await cx.hint(mailctl('campaigns', 'resume', campaign.key));
-			// End `--watch` with 0 when the campaign no longer changes by itself.
+			// Returning an exit code ends `--watch`.
 			return detail.state === 'finished' || detail.state === 'canceled' ? exits.done : undefined;
 		}),
 });

@@ -153,7 +153,6 @@ function rowsOf(values: object): Row[] {
 	return Object.entries(values).map(([key, value]) => ({ key, value: shown(value) }));
 }
 
-/** Hides the password in a database's URL. */
 function shown(value: unknown): unknown {
 	return typeof value === 'string' ? shownDatabase(value) : value;
 }

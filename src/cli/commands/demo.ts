@@ -52,7 +52,7 @@ const demo = command({
 export { demo as command };
 
 const files: readonly string[] = ['people.csv', 'offer.html'];
-/** The folder for the state of the commands. It is removed even if `--keep` keeps the rest. */
+/** The state folder of the commands. The demo removes it even with `--keep`, which keeps the other files. */
 const stateFolder = '.state';
 
 const looks = [['subscribers', 'list', '--list', 'Readers'], ['campaigns', 'list'], ['report']];

@@ -73,7 +73,7 @@ const init = command({
 		for (const [name, value] of Object.entries(values))
 			shown[name] = value === null ? null : await settings.normalOf(name, value);
 		if ('smtp_password' in values) shown['smtp_password'] = '********';
-		// A dry run rolls everything back; invalid values have been refused above.
+		// In a dry run, the writes above only validate the values: the store rolls them back.
 		if (cx.dryRun) {
 			const plan = { settings: shown, sender: mailbox?.address ?? null };
 			return cx.wouldDo(`${created ? 'create' : 'change'} ${path}`, { init: path, with: plan, created });
@@ -101,7 +101,6 @@ function changedTo(path: string, settings: Changed, mailbox: Mailbox | null): st
 	return `changed ${path}: ${texts.join(', ')}`;
 }
 
-/** True if `name` can become the `page_sender_name`: none is set, and the setting accepts the name. */
 async function isPageName(settings: LocalEngine['settings'], name: string): Promise<boolean> {
 	if (name === '' || (await settings.get())['page_sender_name'] !== undefined) return false;
 	return (await settings.whyNot('page_sender_name', name)) === null;

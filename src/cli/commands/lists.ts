@@ -215,7 +215,9 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, remove, clear],
 };
 
-/** Uses mailctl's bulk deletion. Another service has none, so collects the ids there and deletes one by one. */
+/**
+ * Other services cannot delete in bulk. Collect all ids before the first deletion, because deletions shift the pages.
+ */
 async function clearSubscribers(cx: CommandContext, api: Api, listId: number) {
 	const call = { signal: cx.signal };
 	const { ext } = await api.capabilities();
@@ -237,7 +239,9 @@ function isNamePicked({ globals }: CommandContext): boolean {
 
 type PublicName = string | undefined;
 
-/** Checks the public name, which needs a second write, before the first one. An invalid name is exit code 5. */
+/**
+ * A second request stores the public name, so validates it before the first request. Throws `ApiError` (exit code 5).
+ */
 async function withPublicName<I extends object>(cx: CommandContext, input: I, publicName: PublicName) {
 	if (publicName === undefined) return { details: null, named: input };
 	const details = await need(await cx.api(), 'lists', '--public-name');

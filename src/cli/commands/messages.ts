@@ -64,8 +64,8 @@ function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_
 }
 
 /**
- * Returns the history of a message in lines: attempts, events, reports, limits. Omits events that an attempt or a
- * returned mail implies. Does not clean text of servers.
+ * Returns the history of a message in lines: attempts, events, reports, limits. Omits events that repeat an attempt or
+ * a report. The caller must remove control characters, because the lines contain text from servers.
  */
 export function detailLines(message: MessageDetail, times: Times): string[] {
 	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
@@ -254,7 +254,7 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 	return exit;
 }
 
-/** Throws only the error's field message, because it already names the state of the message. */
+/** Throws only the message of the field error, because its text already names the state of the message. */
 function refuse(error: unknown): never {
 	const isRefused = error instanceof ApiError && error.code === 'invalid';
 	const [complaint] = isRefused ? listFieldErrors(error.fields ?? {}) : [];

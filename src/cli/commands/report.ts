@@ -353,7 +353,7 @@ async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
 	const wanted = tag !== undefined ? '--tag' : human ? '--human' : null;
 	const ours = campaign === undefined ? undefined : (await api.capabilities()).ext.reports;
 	const reports = wanted === null ? ours : await need(api, 'reports', wanted);
-	// mailctl reports a whole campaign. Other services report only some days, with zeros for an unknown UUID.
+	// Without dates, mailctl reports the whole campaign, but other services report only the last 7 days.
 	if (campaign !== undefined && reports === undefined && !isOfDays(asked))
 		await cx.note('this service reports the last 7 days; --from and --to choose others');
 	const to = days === null ? asked.to : (asked.to ?? (await today(cx)));
@@ -373,7 +373,7 @@ async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
 	});
 }
 
-/** Returns the service's current day: the last one of its report without dates, which has 7 or 8 days. */
+/** Returns the service's current day: its report without dates ends with this day. */
 async function today(cx: CommandContext): Promise<Day> {
 	const { data } = await (await cx.api()).report({}, { signal: cx.signal });
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
@@ -388,7 +388,7 @@ function isOfDays({ from, to, last }: Asked): boolean {
 	return (from ?? to ?? last) !== undefined;
 }
 
-/** Returns null for another service, or if options select only some messages. `lists`: also reads their growth. */
+/** Returns null for another service, or if options select only some messages. `lists` adds the growth of each list. */
 async function readDetails(cx: CommandContext, asked: Asked, { data }: Report, lists = false) {
 	const { campaign, tag, human, event } = asked;
 	const { reports, campaigns } = (await (await cx.api()).capabilities()).ext;

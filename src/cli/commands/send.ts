@@ -82,13 +82,13 @@ async function send(cx: CommandContext, given: SendOptions): Promise<ExitCode | 
 	const options = settled(given, cx);
 	await assertMeant(cx, options);
 	await assertHonoured(cx, options, isCampaign(options));
-	// The start of a campaign validates `--at`, `--in` and `--window`. `--preview` and `--test-to` start none.
+	// `--preview` and `--test-to` start no campaign, so validate `--at`, `--in` and `--window` here.
 	if (wantsPreview(options) || options.testTo !== undefined) await readTiming(cx, options);
 	if (isCampaign(options)) return (await import('./send/stage.js')).sendCampaign(cx, options);
 	return sendToAddresses(cx, options);
 }
 
-/** Before the first question at a terminal, refuses options that no answer could make valid. */
+/** Refuses options before the first question if no answer could make them valid. */
 async function assertGiven(cx: CommandContext, given: SendOptions): Promise<void> {
 	const options = settled(given, cx);
 	await assertMeant(cx, options);

@@ -81,7 +81,6 @@ function parseHostPort(text: string | undefined): { host: string; port: number }
 	throw new UsageError(`--bounce-smtp: "${text}" is not HOST:PORT`, { hint });
 }
 
-/** Warns that no mail server is configured, or that there is no sender. */
 async function warnOfSilence(cx: CommandContext, { settings }: LocalEngine): Promise<void> {
 	if ((await settings.get())['smtp_url'] === undefined)
 		return cx.warn('no mail server is configured, so messages wait', mailctl('engine', 'init'));
@@ -104,7 +103,7 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	await cx.note(`listening on ${url}`);
 }
 
-/** While nobody reads the log, at most this much of it waits. Further lines are dropped, and their number is logged. */
+/** The most log text in memory while nobody reads stdout. Further lines are dropped, and their number is logged. */
 const mostWaitingBytes = 1024 * 1024;
 /** A failing disk fails each request, so limit errors on stderr to one line a second. */
 const sayEveryMs = 1_000;
@@ -121,7 +120,7 @@ function logTo({ io, quiet, warn }: CommandContext): (line: object) => void {
 	};
 }
 
-/** Writes all lines of one turn of the event loop at once, which costs as much as one line. */
+/** Joins the lines of one turn of the event loop, because one large write costs as much as one small write. */
 function lineWriter(stdout: OutStream): (line: object) => void {
 	let waiting = '';
 	let lost = 0;

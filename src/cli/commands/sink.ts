@@ -114,7 +114,6 @@ const replies = {
 } as const;
 type Reply = keyof typeof replies;
 
-/** Returns a function that finds the reply to a recipient. Throws `UsageError` for a bad address or `@DOMAIN`. */
 function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: string) => Reply | null {
 	const known = new Map<string, Reply>();
 	for (const kind of ['refuse', 'defer'] as const)

@@ -52,7 +52,7 @@ const smoke = command({
 		assertSensible(options);
 		if (cx.globals.fields !== undefined && (options.reporter ?? options.reportFile) !== undefined)
 			throw new UsageError('use either --fields, or --reporter and --report-file');
-		// Connect first: a database that the checks themselves create would pass all of them.
+		// Connect first, so that a missing database is an error: the checks would create it and pass.
 		await cx.connection();
 		await assertAllowedToChange(cx, options);
 		const { smokeCommand } = await import('../smoke/command.js');
@@ -72,7 +72,6 @@ function assertSensible({ full, only, skip, sendTo, from, cleanupOnly }: Options
 		throw new UsageError('use --cleanup-only without --full, --only, --skip and --send-to');
 }
 
-/** Checks the addresses. Before a change on a protected profile, asks for confirmation. */
 async function assertAllowedToChange(cx: CommandContext, options: Options): Promise<void> {
 	if (options.sendTo !== undefined) {
 		const { parseMailbox } = await import('../../api/address.js');

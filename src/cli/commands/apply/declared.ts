@@ -9,7 +9,7 @@ import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/words.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
-/** How a value is read. `optional`: an empty text is null. `file`: its content goes to the key without `_file`. */
+/** `optional` reads an empty text as null. `file` reads a file, and its content becomes the key without `_file`. */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {
@@ -68,7 +68,7 @@ export async function readDeclaration(cx: CommandContext, file: FileSource): Pro
 	return found;
 }
 
-/** The tags of numbers, which are read as texts, so that a name such as 2026 or 007 stays as written. */
+/** YAML tags of numbers. The parser reads numbers as text, so that a name such as 007 stays as written. */
 const numbers: ReadonlySet<string> = new Set(['tag:yaml.org,2002:int', 'tag:yaml.org,2002:float']);
 
 function parse(text: string, name: string): unknown {
@@ -146,7 +146,9 @@ class Reader {
 		return text;
 	}
 
-	/** Reads a file relative to the declaration. Removes the last line end of a secret or a body. */
+	/**
+	 * Resolves the path relative to the declaration. Removes the final newline, which editors add to secrets and bodies.
+	 */
 	async #content(path: string, where: string): Promise<string> {
 		const from = this.#file.path === null ? '.' : dirname(this.#file.path);
 		const read = this.#cx.sources.file(resolve(from, path), 'file').text();

@@ -17,7 +17,7 @@ export type Kind = (typeof kinds)[number];
 
 export type Value = string | boolean | null;
 
-/** A resource in the file. `values` has keys of the API; absent keys keep their values. */
+/** A resource that the file declares. `values` has the API's keys; `apply` does not change absent keys. */
 export interface Declared {
 	name: string;
 	/** A former name: if no resource has the new name, rename the one with this name. */
@@ -45,8 +45,8 @@ export interface Step {
 const hidden = '********';
 
 /**
- * Returns all changes in the order in which they are made, deletions last. Only reads. Throws `MissingExtension` and
- * `UsageError` for kinds that the service lacks.
+ * Returns all changes in the order in which `carryOut` makes them, deletions last. Changes nothing. Throws
+ * `MissingExtension` and `UsageError` for kinds that the service lacks.
  */
 export async function planSteps(
 	cx: CommandContext,
@@ -170,12 +170,12 @@ async function settingSteps({ settings }: LocalEngine, declared: readonly Declar
 	return steps;
 }
 
-/** The password of the mail server, and its URL, which may contain one. */
+/** `smtp_url` may contain a password too. */
 const secretNames = /^smtp_(?:password|url)$/;
 
 const mostNamed = 10;
 
-/** Asks to confirm deletions. Without any, asks only if the profile is protected. */
+/** Asks to confirm deletions. Without deletions, asks only if the profile is protected. */
 export async function agree(cx: CommandContext, command: string, steps: readonly Step[]): Promise<void> {
 	const isDeletion = ({ change }: Step) => change.action === 'delete' && change.kind !== 'settings';
 	const deleted = steps.filter(isDeletion);
@@ -194,7 +194,7 @@ export async function agree(cx: CommandContext, command: string, steps: readonly
 	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
 }
 
-/** Makes the changes in order. An error stops it; earlier changes stay, and the next run makes the others. */
+/** Makes the changes in order. After an error, earlier changes stay, and the next run makes the remaining ones. */
 export async function carryOut(cx: CommandContext, steps: readonly Step[]): Promise<void> {
 	for (const [made, { change, make }] of steps.entries()) {
 		try {
@@ -210,7 +210,7 @@ export async function carryOut(cx: CommandContext, steps: readonly Step[]): Prom
 	}
 }
 
-/** Completes "This will …" if the changes shorten a retention period; null if nothing will be deleted. */
+/** Returns what a shorter retention period deletes, to complete "This will …"; null if it deletes nothing. */
 export async function retentionIn(cx: CommandContext, changes: readonly Change[]): Promise<string | null> {
 	const { local } = await cx.connection();
 	const settings = changes.filter(({ kind }) => kind === 'settings');
@@ -278,7 +278,7 @@ const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 	}),
 	lists: async (api, signal, declared) => {
 		const { lists } = api;
-		// Reading a public name needs a request per list, so read only those that the file declares.
+		// Reading a public name needs a request per list, so read it only if the file declares it.
 		const named = new Set(declared.filter(({ values }) => 'public_name' in values).map(({ name }) => name));
 		const details = named.size === 0 ? null : await need(api, 'lists', 'public_name in the file');
 		const put = async (id: number, public_name: Value | undefined) =>
@@ -341,7 +341,7 @@ const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 		create: async (values) => {
 			const login = values['login'] !== undefined && { is_auth_enabled: true };
 			const input = { url: '', type: 'OPENED' as const, ...login, ...hook(values) };
-			// If another process has created the webhook since the plan, update it: two would both get each event.
+			// If another process has created the webhook since the plan, update it: a second webhook would repeat each event.
 			for await (const { id, url, type } of walk(webhooks, {}, { signal }))
 				if (url === input.url && type === input.type) return webhooks.patch(id, input, { signal });
 			return webhooks.create(input, { signal });

@@ -51,7 +51,6 @@ export async function findCampaign(cx: CommandContext, campaigns: Pages, text: s
 
 const mostNames = 1_000;
 
-/** Returns the UUID of a campaign that is given by UUID or name. */
 export async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
 	if (text === undefined || isUuid(text)) return text?.toLowerCase();
 	const campaigns = await need(await cx.api(), 'campaigns', 'a campaign by its name');
@@ -113,7 +112,6 @@ function joinedTo(campaign: Campaign): number {
 	return Math.max(0, figures.created - (date_released === null ? 0 : counts.staged));
 }
 
-/** Counts recipients without a message: suppressed, rejected, or not in the audience. */
 export function leftOutOf({ suppressed, rejected, left_out = 0 }: Campaign['counts']): number {
 	return suppressed + rejected + left_out;
 }
@@ -138,7 +136,10 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 	return sums;
 }
 
-/** Counts the rows that were read, or the subscribers of a list, which is complete when it is released. */
+/**
+ * Counts the rows read so far. A campaign of lists has no rows, so counts its staged and left-out subscribers. It is
+ * complete at its release.
+ */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, date_released, source } = campaign;
 	if (source !== null || position > 0) return { rows: position, is_complete };
@@ -231,7 +232,7 @@ export async function listNames(cx: CommandContext, { list_id, audience }: Campa
 	return Promise.all(ids.map(nameOf));
 }
 
-/** Returns `20 sent, 1 bounced`, then how many of them joined the campaign, or since when messages are deleted. */
+/** Returns `20 sent, 1 bounced; 3 joined by send --to`, or `20 sent; deleted since 2026-11-01 (keep_messages)`. */
 function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {
 	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)
@@ -239,7 +240,7 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 	const day = date_dropped?.slice(0, 10);
 	return [
 		states,
-		// After retention, `messages` no longer includes those that joined, so do not name their number.
+		// Once retention has deleted messages, `messages` lacks the joined ones, so omit their number.
 		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} joined by send --to`]),
 		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
 	].join('; ');

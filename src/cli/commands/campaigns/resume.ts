@@ -100,7 +100,9 @@ export const resume = command({
 	},
 });
 
-/** Retries messages that are deferred because of a refused sender: a user who resumes has corrected the sender. */
+/**
+ * Retries messages that the server deferred because it refused the sender. A user who resumes has corrected the sender.
+ */
 async function retryRefused(cx: CommandContext, campaign: Campaign): Promise<void> {
 	if ((await (await cx.api()).capabilities()).ext.messages === undefined || cx.dryRun) return;
 	const { replies = [] } = await (await campaignPlace(cx)).campaigns.status(campaign.id);
@@ -138,7 +140,7 @@ async function keptRate(cx: CommandContext, { rate, is_finished }: Campaign, { w
 	return rate;
 }
 
-/** A campaign of rows may have a `list_id` too, but it has a source or a position above 0. */
+/** A campaign of rows may have a `list_id` too, so also checks that it has read no rows. */
 function isOverList({ source, list_id, position }: Campaign): boolean {
 	return source === null && list_id !== null && position === 0;
 }
@@ -171,7 +173,7 @@ async function recipientsOf(cx: CommandContext, campaign: Campaign, rows: Rest, 
 	};
 }
 
-/** Opens the rows that are not staged yet. The file must have the original content, so that nobody else gets mail. */
+/** Opens the rows that are not staged yet. Throws if the file has changed, because other people could get the mail. */
 function restOf(cx: CommandContext, campaign: Campaign, given: string | undefined): Rest {
 	if (isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged') return null;
 	const { key, source } = campaign;
@@ -189,7 +191,9 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 	};
 }
 
-/** Suggests piping the rows again. If they came through the API, only its caller has them. */
+/**
+ * Suggests piping the rows again. Omits this if the rows came through the API, because only the API's caller has them.
+ */
 function notFromFile({ key, source, position }: Campaign): UsageError {
 	const again = mailctl('campaigns', 'resume', key, '--source', '-');
 	const hint = [mailctl('campaigns', 'cancel', key), ' drops it'];

@@ -37,7 +37,7 @@ export const backup = command({
 			const only = schema === 'public' ? [] : ['-n', schema];
 			return system('pg_dump', '-Fc', '-d', from, ...only, '-f', file);
 		});
-		// A backup over the database's own log would lose data too.
+		// A backup that replaces the database or its write-ahead log would lose data.
 		const [path, own] = [await placeOf(file), await placeOf(database)];
 		if (['', '-wal', '-shm', '-journal'].some((suffix) => path === `${own}${suffix}`))
 			throw new UsageError(`${file} is the database itself`, { hint: 'name another file' });
@@ -93,7 +93,7 @@ export const restore = command({
 		const url = localFile(cx, 'engine restore', (url) => {
 			const { url: database } = forServerPrograms(url);
 			const restoring = system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file);
-			// Messages that were sent after the dump still wait in it, and a worker would send them again.
+			// In the dump, messages that were sent after it are still queued, and a worker would send them again.
 			const pause = ['before any worker runs on it: ', mailctl('engine', 'queue', 'pause')];
 			return joinHints([['into a new, empty database: ', restoring], pause]);
 		});
@@ -134,7 +134,10 @@ export const restore = command({
 
 type Restored = { uncertain: number; waiting: number; erased: number | null };
 
-/** Says what to check after a restore. Erasures come from the old database; without it, erased people may be back. */
+/**
+ * Says what to check after a restore. The old database lists the erasures to repeat. Without it, erased people may be
+ * back.
+ */
 async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplaced: boolean): Promise<void> {
 	const { uncertain, waiting, erased } = restored;
 	if (uncertain > 0)

@@ -43,8 +43,8 @@ const ingest = command({
 		'mailctl engine bounces ingest - < bounce.eml',
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
-	// Exit with 75: a mail server that pipes a mail takes other codes for a refusal, and the mail would be lost.
-	// Ctrl-C does not come from a mail server, so it ends with 130.
+	// Exit with 75 (EX_TEMPFAIL), so that a mail server that pipes a mail tries again. Other codes refuse the mail, and
+	// it would be lost. A mail server sends no Ctrl-C, so Ctrl-C ends with 130.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)
@@ -89,7 +89,7 @@ async function ingestFrom(cx: CommandContext, source: string, onRecorded: OnReco
 			onUnreadable: (file, code) => unreadable.push(`${file}: ${whyUnreadable(code)}`),
 		});
 	} catch (error) {
-		// To a mail server, report a missing database as temporary: its disk may not be mounted yet.
+		// The disk of the database may not be mounted yet, so tell a mail server to try again.
 		if (source === '-' && error instanceof DatabaseMissing) throw tryLater(error.message, error);
 		throw endOf(error);
 	} finally {

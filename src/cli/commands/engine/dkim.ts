@@ -87,7 +87,7 @@ const add = command({
 			throw new CliError('conflict', exits.refused, `${name.domain} already has a key "${name.selector}"`);
 		const what = `sign the mail of ${name.domain} with the key ${name.selector}`;
 		if (cx.dryRun) return cx.wouldDo(what, { create: { ...name, type: key.type } });
-		// Print name and value whole, to copy them into the form of a DNS provider. A table would cut them.
+		// Print name and value whole, because users copy them into a DNS provider's form. A table would cut them.
 		if (cx.out.isBare) await cx.out.raw(`${key.dns_record}\n`);
 		else if (isForPeople(cx)) await cx.out.raw(`${key.dns_name}\n${key.dns_value}\n`);
 		else await cx.out.record(key, columns);

@@ -44,7 +44,7 @@ export async function guideInit(cx: CommandContext) {
 	const zone = await cx.search('Time zone (days of reports are counted in it):', async (typed) =>
 		matching(choices, typed.trim().replaceAll(' ', '_')),
 	);
-	// 400 days keep a year and the month that is compared with the same month a year ago.
+	// 400 days keep a year and a month, so that a month can be compared with the same month of the previous year.
 	const kept = await cx.ask(
 		'How long to keep messages (older ones are deleted, figures stay; type none to keep all):',
 		{

@@ -103,7 +103,7 @@ async function moveOver(cx: CommandContext, moving: Moving, named: Named): Promi
 		})
 		.catch((error: unknown) => {
 			if (!isShut) throw error;
-			// After Ctrl-C or `--deadline`, report that, and not the error that it caused.
+			// After Ctrl-C or `--deadline`, report the reason of the signal, because `error` is only its effect.
 			throw hinted(cx.signal.aborted ? cx.signal.reason : error, [
 				['neither database works now; to continue: ', mailctl('engine', 'migrate', ...shown)],
 				['to cancel: ', mailctl('engine', 'migrate', ...shown, '--undo')],

@@ -49,7 +49,8 @@ const get = command({
 			}));
 		const isPlain = cx.globals.fields === undefined;
 		if (isPlain && format === 'table') return cx.out.raw(await page(cx, found));
-		// TSV by default means a pipe, so print the bare value: `ca=$(mailctl engine settings get smtp_ca)`.
+		// Without `--output`, TSV means that stdout is a pipe, so print the bare value: `ca=$(mailctl engine settings get
+		// smtp_ca)`.
 		const isBare = isPlain && format === 'tsv' && cx.settings.output.value === null;
 		if (isBare && setting !== undefined) return cx.out.raw(`${found[0]?.value ?? ''}\n`);
 		const inLine = ({ value, ...each }: Setting) => ({ ...each, value: value && inALine(value) });

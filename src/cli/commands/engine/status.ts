@@ -174,7 +174,7 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 	];
 }
 
-/** Shows the last heartbeat. A late one is the only sign that a process on another machine was killed. */
+/** Shows the last heartbeat, because a late heartbeat is the only sign that a process on another machine was killed. */
 function workerLine({ role, host, pid, messages, heard }: QueueStats['workers'][number]): string {
 	const last = heard === null ? '' : `; last seen at ${heard}`;
 	return `${role ?? 'stopped'} ${pid} on ${host}: sending ${counted(messages, 'message')}${last}`;
@@ -199,12 +199,12 @@ function pauseLine(paused: QueueStats['paused']): string {
 
 const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;
 
-/** Appends the zone UTC to the API's times in a sentence, for programs. */
+/** Marks the API's times in a sentence as UTC, for programs. */
 function withZones(sentence: string): string {
 	return sentence.replaceAll(wireTime, withZone);
 }
 
-/** Writes the API's times in a sentence for people, to the second: `2026-11-21 13:00:07 UTC+1`. */
+/** Formats the API's times in a sentence for people, to the second: `2026-11-21 13:00:07 UTC+1`. */
 function withMoments(sentence: string, times: Pick<Times, 'zone'>): string {
 	return sentence.replaceAll(wireTime, (time) => {
 		const at = parseDateTime(time);

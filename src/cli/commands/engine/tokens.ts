@@ -65,7 +65,7 @@ const create = command({
 		if (made === null) throw new CliError('conflict', exits.refused, `a token "${name}" already exists`);
 		const what = `create the token ${name} (${scopes.join(', ')})`;
 		if (cx.dryRun) return cx.wouldDo(what, { create: { name, scopes } });
-		// Print only the token for a person or `$(…)`.
+		// Print the bare token, for a person to copy or for a shell's `$(…)`.
 		if (cx.out.isBare || isForPeople(cx)) await cx.out.raw(`${made.token}\n`);
 		else await cx.out.record(made, createColumns);
 		await cx.note('store it now: it is not shown again');
@@ -91,7 +91,7 @@ const revoke = command({
 			throw missing('token', name, didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'));
 		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoke: [name] });
 		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: requests with it are refused` });
-		// Ignore the answer: another process may have revoked the token during the question.
+		// Ignore the result: another process may have revoked the token while the question was open.
 		await tokens.revoke(name);
 		await cx.out.document({ revoked: [name] }, `revoked the token ${name}`);
 	},

@@ -137,7 +137,7 @@ function columnsOf(first: Side, others: readonly Side[], isForPeople: boolean): 
 			const value = measureOf(measure);
 			if (!isForPeople) return value;
 			if (measure === 'sent') return text(value, true);
-			// Without mail, a side has no rate to compare.
+			// Show `-` for a rate whose base is 0, because the rate is undefined.
 			return sides.every(({ figures }) => figures[baseOf[measure]] !== 0) ? text(value, false) : '-';
 		},
 	});

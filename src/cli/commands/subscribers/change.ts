@@ -107,7 +107,10 @@ async function foreseen(cx: CommandContext, within: InList, input: SubscriberInp
 	return { what: `update ${there.email} ${where}`, plan: { update: there.id, with: patch } };
 }
 
-/** Another service cannot add or update in one call: look the address up, and again if another command added it. */
+/**
+ * Other services cannot add or update in one call. Looks the address up first. If the creation fails, looks again,
+ * because another command may have added the address.
+ */
 async function addUnlessThere(
 	cx: CommandContext,
 	within: InList,
@@ -231,7 +234,6 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 	});
 }
 
-/** Names subscribers whose unsubscription the activation lifts; empty if there are none. */
 function unsubscribedOf(found: readonly Subscriber[]): string {
 	const [first, ...others] = found.filter(({ disable_reason }) => disable_reason === 'UNSUBSCRIBED');
 	if (first === undefined) return '';

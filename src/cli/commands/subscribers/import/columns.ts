@@ -135,7 +135,7 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 }
 
 export async function sayColumns(cx: CommandContext, name: string, table: Table, mapping: Mapping) {
-	// Omit them if a dry run prints JSON, which contains the columns.
+	// A dry run prints the columns without a terminal too, except as JSON, which contains them.
 	if (cx.io.stderr.isTTY || (cx.dryRun && isTable(cx.out.format))) {
 		const { format, encoding, delimiter } = table;
 		const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;

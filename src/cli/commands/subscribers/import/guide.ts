@@ -40,7 +40,6 @@ export async function guideColumns(cx: CommandContext, table: Table, given: Impo
 	const open = await findingsOf(options);
 	if (open.length > mostQuestions || !open.every(({ code }) => answerable.has(code))) return options;
 	for (const { code, column } of open) {
-		// Do not offer a target that another column has.
 		const isFree = (target: string) => {
 			const how = { ...known, map: [...options.map, `${column}=${target}`], unknown: 'create' } as const;
 			const mapped = mapHeader(header, how);
@@ -85,7 +84,7 @@ async function askTarget(cx: CommandContext, column: string, possible: Possible)
 }
 
 export async function sayCommand(cx: CommandContext, file: string, list: List, options: ImportOptions) {
-	// With `--by`, the given word is unambiguous.
+	// `--by` makes the given word unambiguous.
 	const word = options.by === undefined ? await wordOfList(await cx.api(), list, cx.signal) : options.list;
 	const words = optionWords(importOptions, { ...options, list: word }, cx);
 	await cx.hint(['the same without questions: ', mailctl('subscribers', 'import', file, ...words)]);
