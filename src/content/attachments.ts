@@ -20,7 +20,7 @@ export function placeFiles(html: string | null, files: readonly Attachment[]): P
 	return { inline: those(true), attached: those(false) };
 }
 
-/** Finds `cid:` links that match no file, and those that match several. */
+/** Finds `cid:` links that match no file (`unknown`) or several (`unclear`). */
 export function cidFaults(
 	html: string | null,
 	files: readonly Pick<Attachment, 'name' | 'content_id'>[],
@@ -80,7 +80,7 @@ function isOf({ written, name }: CidLink, file: Pick<Attachment, 'name' | 'conte
 	return called === written || called === name;
 }
 
-/** Collapses runs of blanks in the name, so that DKIM's relaxed form leaves the fields as they are. */
+/** Collapses runs of blanks in the name, as DKIM's relaxed canonicalization of the body would. */
 export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline' | 'attachment'): string {
 	const { plain, filename } = nameParameters(name.replace(/\s+/g, ' ').trim());
 	const contentId = id === null ? '' : `Content-ID: <${headerId(id)}>\r\n`;
@@ -91,7 +91,7 @@ export function fileFields({ name, type, id }: PlacedFile, disposition: 'inline'
 	);
 }
 
-/** Uses RFC 2231 parameters unless the name is short ASCII, with a simplified `name` for older programs. */
+/** A long or non-ASCII name gets RFC 2231 parameters, and a simplified `name` for older mail programs. */
 function nameParameters(name: string): { plain: string; filename: string } {
 	if (/^[ -~]*$/.test(name) && name.length <= segmentLength && !name.includes('=?')) {
 		const quoted = name.replace(/["\\]/g, '\\$&');
@@ -108,7 +108,7 @@ function fallbackName(name: string): string {
 
 const segmentLength = 60;
 
-/** Writes one RFC 2231 parameter, or numbered sections (`filename*0*`) that do not split a character. */
+/** Writes one RFC 2231 parameter. A long name gets numbered sections (`filename*0*`) that split no character. */
 function extendedName(name: string): string {
 	const sections: string[] = [''];
 	for (const character of name) {

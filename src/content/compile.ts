@@ -85,13 +85,13 @@ export class CompiledContent {
 		this.#writeSubject = compileSubject(parseTemplate(oneLine(subject)));
 	}
 
-	/** Returns the URL of a link, or null unless it is http(s). `join` rewrites exactly the links that have a URL here. */
+	/** Returns the target of a link, or null if it is not http(s). `join` tracks exactly the links with a target. */
 	link(position: number, variables: Recipient['variables']): string | null {
 		const link = this.read?.links[position];
 		return link === undefined ? null : targetUrl(link.target, variables);
 	}
 
-	/** Returns the message without dot-stuffing, in `memory` if it fits. Throws `TooLarge` before it joins anything. */
+	/** Returns the message without dot-stuffing, in `memory` if it fits. Throws `TooLarge` before it writes anything. */
 	join(envelope: Envelope, recipient: Recipient, memory?: Buffer): Buffer {
 		const { variables, tracking } = recipient;
 		this.#refuseOversize(variables, tracking);
@@ -103,7 +103,7 @@ export class CompiledContent {
 		return message;
 	}
 
-	/** Returns the files that follow the bytes of `join`, in DKIM's relaxed form. `encoded` has the base64 by SHA-256. */
+	/** Returns the files, which follow the result of `join`, in DKIM's relaxed form. `encoded` has base64 by SHA-256. */
 	rest(encoded: ReadonlyMap<string, Buffer>, { tracking }: Pick<Recipient, 'tracking'>): readonly Buffer[] {
 		if ((this.#content.attachments ?? []).length === 0) return [];
 		return this.#bodyFor(tracking).rest.map((piece) => {

@@ -70,7 +70,7 @@ export function htmlValue(value: string): string {
 	return escapeHtml(normalLineEnds(value));
 }
 
-/** Call this before joining: a CR at the end of a text and an LF at the start of a value would form one line end. */
+/** Call this before joining texts: a final CR and the next LF would otherwise become one line end. */
 export function normalLineEnds(text: string): string {
 	return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }

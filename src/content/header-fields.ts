@@ -28,7 +28,6 @@ export function customField(name: string, value: string): string {
 	return unstructuredField(name, value);
 }
 
-/** Takes one address per string, and returns nothing for an empty list. */
 export function addressField(name: string, addresses: readonly string[]): string {
 	if (addresses.length === 0) return '';
 	const tokens: string[] = [];
@@ -68,7 +67,7 @@ function foldable(text: string): string[] {
 	return text.split(/(?<=[^ \t])(?=[ \t])/);
 }
 
-/** A token longer than a line stays on the field's first line, because it would not fit into the next line either. */
+/** Keeps an overlong first token on the field's first line, because the next line could not hold it either. */
 function fold(tokens: readonly string[], startColumn: number): string {
 	let text = '';
 	let column = startColumn;
@@ -162,7 +161,7 @@ function base64Word(word: string): string {
 	return `=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`;
 }
 
-/** The Q encoding of ASCII characters. Encodes all that RFC 2047 s.5(3) forbids in a phrase, where it is strictest. */
+/** The Q encoding of each ASCII code. Always encodes what RFC 2047 s.5(3) forbids in phrases, the strictest place. */
 const ascii: readonly string[] = Array.from({ length: 128 }, (_, code) => {
 	const char = String.fromCharCode(code);
 	if (/[A-Za-z0-9!*+\-/]/.test(char)) return char;

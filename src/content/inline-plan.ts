@@ -5,7 +5,7 @@ interface InlinePlan {
 	readonly css: string;
 }
 
-/** Separates rules to inline from those that stay. Null if none can be inlined. Style elements with `media` stay. */
+/** Takes the rules that can be inlined out of the style elements, except those with `media`. Null if there are none. */
 export function planInlining(html: string): InlinePlan | null {
 	const isBodyImplied = hasImpliedBodies(html);
 	const sheets = styleElements(html).map((element) => ({
@@ -91,7 +91,7 @@ function styleElements(html: string): StyleElement[] {
 /** At-rules whose rules apply only under a condition. */
 const conditions = new Set(['media', 'supports', 'container']);
 
-/** Makes a rule that stays `!important`, because inlined styles would override it. */
+/** Adds `!important` to a rule that cannot be inlined, because inlined styles would override it. */
 function insistent(statement: CssStatement): string {
 	if (statement.kind === 'at') {
 		if (statement.block === null || !conditions.has(statement.name)) return formatStatement(statement);

@@ -1,4 +1,4 @@
-/** Mails identify a link by its position, so the same text must always give the same positions. */
+/** Sent mails identify a link by its position, so the same HTML must always give the same positions. */
 
 import { canParseUrl } from '../api/schema/url.js';
 import { variableName, variableValue } from '../api/variables.js';
@@ -17,7 +17,7 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** `constant` always counts as a link, `clean` if no value has a control character, `whole` if the URL is http(s). */
+	/** Tracks a `constant` link always, `clean` if no value has a control character, `whole` if the URL is http(s). */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 
@@ -36,7 +36,7 @@ export function findLinks(html: string): Link[] {
 		.slice(0, maxLinks);
 }
 
-/** Null if the URL is not http or https, or if a value contains a control character, which no header may contain. */
+/** Null if the URL is not http(s), or if a value has a control character, which the Location header forbids. */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
 	const text = target
@@ -63,7 +63,7 @@ export function isTrackable(
 
 const ownPages: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** Null for targets that are never counted: other schemes, relative references, mailctl's own pages. */
+/** Null for targets that are never tracked: other schemes, relative references, mailctl's own pages. */
 function dependence(target: LinkTarget): Link['depends'] | null {
 	const [first, ...rest] = target;
 	if (first === undefined) return null;
@@ -119,14 +119,14 @@ function valueIn({ reference, isEncoded }: Reference, variables: Variables): str
 	return isEncoded ? percentEncoded(value) : value;
 }
 
-/** Reduces a body to its links, so that clicks work after the body is deleted. Null if the body has no links. */
+/** Reduces HTML to its links, so that clicks still work when the body is deleted. Null if it has no links. */
 export function onlyLinks(html: string): string | null {
 	const links = findLinks(html);
 	if (links.length === 0) return null;
 	const short = links
 		.map(({ start, end }) => `<a href="${html.slice(start, end).replaceAll('"', '&quot;')}"></a>`)
 		.join('');
-	// Keep the body if the short form has other targets.
+	// Keep the whole body if the short form would have other targets.
 	return linkTexts(short).join('\n') === linkTexts(html).join('\n') ? short : html;
 }
 

@@ -29,7 +29,7 @@ export interface ContentSize {
 	readonly bytes: number;
 	readonly text: readonly (readonly [reference: string, times: number])[];
 	readonly html: readonly (readonly [reference: string, times: number])[];
-	/** The most octets that a character of a value can take: nine if it is percent-encoded. */
+	/** Maximum octets per character of a value. Percent-encoding takes up to nine. */
 	readonly perCharacter: { readonly text: number; readonly html: number };
 }
 
@@ -76,7 +76,7 @@ function subjectFault(subject: string, variables: Variables): string | null {
 	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
 }
 
-/** True if an upper bound of the size, computed from the lengths of the values, is at most `octets`. */
+/** Compares `octets` with an upper bound of the size, which needs only the lengths of the values. */
 export function isSurelyWithin(
 	octets: number,
 	{ bytes, text, html, perCharacter }: ContentSize,

@@ -28,7 +28,7 @@ export function compileBody({ text, html, sha256, files }: MessageParts): Messag
 		const type = `Content-Type: multipart/${kind};${parameter} boundary="${boundary}"\r\n\r\n--${boundary}\r\n`;
 		return { type, next: `\r\n--${boundary}\r\n`, end: `\r\n--${boundary}--\r\n` };
 	};
-	// No boundary may be the start of another boundary. The hex digits of the hash include neither m nor r.
+	// No boundary may be a prefix of another. The marks m and r ensure that, because they are not hex digits.
 	const mixed = files.attached.length > 0 ? bounded('mixed', 'm') : null;
 	const related = files.inline.length > 0 ? bounded('related', 'r', ' type="text/html";') : null;
 	const alternative = parts.length > 1 ? bounded('alternative', '') : null;

@@ -5,7 +5,7 @@ export const maxNesting = 400;
 
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;
 
-/** Stops at the limit, so it takes linear time. The parser implies end tags, so unclosed `<li>` do not add up. */
+/** Stops at the limit, so the time is linear. The parser closes unclosed `<li>`, so they do not count as nested. */
 export function isTooDeep(html: string): boolean {
 	let depth = 0;
 	let isDeep = false;

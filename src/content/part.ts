@@ -44,11 +44,11 @@ function part(subtype: string, encoding: string, body: Body): Part {
 	const charset = encoding === '7bit' ? 'us-ascii' : 'utf-8';
 	const type = `Content-Type: text/${subtype}; charset=${charset}\r\n`;
 	const fields = `${type}Content-Transfer-Encoding: ${encoding}\r\n`;
-	// Lines of quoted-printable and base64 never start like these boundaries.
+	// Neither quoted-printable nor base64 can contain `=_`.
 	return { fields, isFreeOf: (boundary) => boundary.startsWith('=_'), ...body };
 }
 
-/** Allocates separately, because a pooled buffer would keep its whole slab in memory. */
+/** Allocates separately, because a buffer from Node's pool would keep its whole 8 KiB slab in memory. */
 function ownOctets(text: string): Buffer {
 	const octets = Buffer.allocUnsafeSlow(text.length);
 	octets.write(text, 'latin1');
@@ -104,13 +104,13 @@ function filledText<S>(slot: S, values: BodyValues, fill: PartSource<S>['fill'])
 	return text;
 }
 
-/** True for 7bit data (RFC 2045 s.2.7) that relays leave alone: no `From ` or dot begins a line, no blank ends one. */
+/** True for 7bit data (RFC 2045 s.2.7) without line starts and ends that relays change: `From `, a dot, a blank. */
 function isSevenBit(text: string): boolean {
 	if (!/^[\t\n -~]*$/.test(text)) return false;
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));
 }
 
-/** True if base64 is a fifth smaller. Otherwise quoted-printable is better: readable in the source and cheaper to join. */
+/** True if base64 is a fifth smaller. Otherwise quoted-printable is better: it is readable and cheaper to join. */
 function isMuchSmallerInBase64(written: string, fragments: readonly Fragment[]): boolean {
 	const quoted = fragments.reduce((sum, fragment) => sum + fragment.octets.length, 0);
 	const plain = Math.ceil(Buffer.byteLength(written) / 3) * 4;
@@ -145,7 +145,7 @@ const worthKeeping = 32;
 
 const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');
 
-/** Writes LF as CRLF and encodes CR. The octets may lie in a shared slab, from which `keepFragments` copies them. */
+/** Writes LF as CRLF and encodes CR. The octets may lie in a slab of Node's buffer pool. */
 function encodeFragment(text: string): Fragment {
 	const source = Buffer.from(text, 'utf8');
 	const octets = Buffer.allocUnsafe(source.length * 3 + Math.ceil(source.length / 24) * softBreak.length);
@@ -231,7 +231,7 @@ class QuotedPrintableLine {
 		this.#sink = sink;
 	}
 
-	/** Encodes a value that repeats the previous one, such as the start of all click URLs, only once. */
+	/** Encodes a repeated value only once. For example, all click URLs of a mail have the same start. */
 	appendValue(value: string): void {
 		if (value.length >= worthKeeping) {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };
@@ -257,7 +257,7 @@ class QuotedPrintableLine {
 	}
 }
 
-/** True if no character needs encoding, the start is not `.` or `F`, and no blank is at the end. */
+/** True if the value needs no encoding, even at the start of a line (`.`, `From `) or at its end (a blank). */
 function isPlain(value: string): boolean {
 	const first = value.charCodeAt(0);
 	if (first === 0x2e || first === 0x46 || value.charCodeAt(value.length - 1) === 0x20) return false;

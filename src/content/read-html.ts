@@ -95,7 +95,7 @@ function inlineStyles(
 }
 
 const size = /^\d+(?:\.\d+)?%?$/;
-/** Valid values of attributes into which the inliner copies styles without checking them (`height: auto`). */
+/** Valid values of the attributes to which the inliner copies styles unchecked, such as `height: auto`. */
 const possible: ReadonlyMap<string, RegExp> = new Map([
 	['width', size],
 	['height', size],
@@ -154,7 +154,7 @@ function count(names: readonly string[]): Map<string, number> {
 /** Separates HTML from its style elements without a lazy regular expression, which would take quadratic time. */
 function apart(html: string): [outside: string, inside: string] {
 	const lower = html.toLowerCase();
-	// Lower case can change the length of a text (U+0130). Then the whole text counts as outside.
+	// U+0130 is longer in lower case, which shifts offsets. Then the whole text counts as outside.
 	if (lower.length !== html.length) return [html, ''];
 	let outside = '';
 	let inside = '';

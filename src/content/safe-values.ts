@@ -60,7 +60,7 @@ export function percentEncoded(value: string): string {
 	);
 }
 
-/** `fixed`: a variable in `url(…)` keeps its written form. `style`: a value that would load something is refused. */
+/** `fixed`: in `url(…)`, the variable stays unfilled. `style`: `#` replaces a value that would load something. */
 export type StyleGuard = 'fixed' | 'style';
 
 const marks =
@@ -76,7 +76,7 @@ export function styleGuards(css: string): [offset: number, guard: StyleGuard][] 
 	});
 }
 
-/** True if CSS in an attribute other than `style`, such as `fill` or `mask`, may load something. */
+/** True if an attribute other than `style` may load something, as `fill` and `mask` do with `url(…)`. */
 export function mayLoad(value: string): boolean {
 	return /url\s*\(/i.test(value);
 }

@@ -33,7 +33,7 @@ export function valueGuards(html: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** Finds variables that the end of their attribute cuts in two, because their default has a blank or an apostrophe. */
+/** Finds variables that cross the end of an attribute, because their default has a blank or an apostrophe. */
 function* cutReferences(html: string, attributes: readonly Attribute[]): Generator<number> {
 	let next = 0;
 	for (const { 0: token, 1: reference = '', index } of html.matchAll(referencePattern())) {
@@ -59,7 +59,7 @@ export function textGuards(text: string): Map<number, ValueGuard> {
 	return guards;
 }
 
-/** Leaves variables in `srcdoc` unfilled: it contains a whole document, where no single escaping makes a value safe. */
+/** Leaves variables in `srcdoc` unfilled, because no single escaping is safe everywhere in its document. */
 function fix({ segments }: Attribute, guards: Map<number, ValueGuard>): void {
 	for (const { text, offset } of segments) {
 		if (offset === null) continue;

@@ -1,4 +1,3 @@
-/** Names of headers, statuses of errors, and types of requests and responses. */
 import {
 	type ApiError,
 	type ApiErrorCode,
@@ -11,7 +10,7 @@ import { scopes } from '../api/operations.js';
 
 export const headerNames = {
 	token: 'X-Secure-Token',
-	/** Has the first field error's code, so that scripts need not read English (api-decisions 1). */
+	/** Contains the error's code, so that scripts need not parse English messages (api-decisions 1). */
 	errorCode: 'X-Error-Code',
 	campaign: 'X-Campaign-Id',
 	submission: 'X-Submission-Id',
@@ -19,7 +18,7 @@ export const headerNames = {
 	idempotencyReplayed: 'Idempotency-Replayed',
 	retryAfter: 'Retry-After',
 	next: 'X-Next',
-	/** For a 403: sets of scopes, separated by commas. A call requires all scopes of one set. */
+	/** In a 403: sets of scopes, separated by commas. The token needs all scopes of one set. */
 	acceptedScopes: 'X-Accepted-Scopes',
 	tokenScopes: 'X-Token-Scopes',
 } as const;
@@ -81,7 +80,7 @@ export interface HttpRequest {
 	method: string;
 	target: string;
 	headers: Readonly<Record<string, string | undefined>>;
-	/** A function reads the body on demand, so that a refused request takes no memory. */
+	/** A `ReadBody` reads the body on demand, so that a refused request takes no memory. */
 	body: Uint8Array | ReadBody | null;
 	readonly signal?: AbortSignal;
 }
@@ -106,6 +105,6 @@ export interface PublicRequest {
 
 export interface PublicHandler {
 	(request: PublicRequest): Promise<HttpResponse | null>;
-	/** Null if only the asynchronous method can answer. Never throws. */
+	/** Null if the request needs a call of the asynchronous handler. Never throws. */
 	synchronously?(request: PublicRequest): HttpResponse | null;
 }

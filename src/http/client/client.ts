@@ -1,4 +1,4 @@
-/** Calls the API of a service over HTTP. Loads and requests nothing before the first call. */
+/** Calls the API of a service over HTTP. Loads undici and connects only at the first call. */
 
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
@@ -91,7 +91,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 
 const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/** Rethrows errors that a proxy may send: mailctl's server, mistaken for another service, might send mails twice. */
+/** Rethrows errors that a proxy may send. A wrong `unknownService` would make `send` omit the idempotency key. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
 	const call = signal === undefined ? {} : { signal };
 	const root = { method: 'GET', path: openPaths.root, isRepeatable: true, call } as const;
@@ -101,7 +101,7 @@ async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefin
 		if (!(error instanceof ApiError)) throw error;
 		const status = error.http?.status ?? 500;
 		if (status < 500 && ![408, 425, 429].includes(status)) return unknownService;
-		// This was the only request, so nothing can have been changed.
+		// This GET changes nothing, so the error is not `unanswered`.
 		throw error.with({
 			code: error.code === 'invalid' ? 'network' : error.code,
 			message: `Cannot tell which service this is: ${error.message}`,

@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { Dispatcher, Pool as PoolType } from 'undici';
 import Pool from 'undici/lib/dispatcher/pool.js';
 
-/** Delays the optimization of undici's HTTP parser, which takes 55 ms after the first answer. Long commands still get it. */
+/** In Node 20, V8 takes 55 ms to optimize undici's parser after the first answer. This budget delays that. */
 const parserBudget = '--wasm-tiering-budget=200000000';
 
 export function openPool(origin: string, options: PoolType.Options): Dispatcher {

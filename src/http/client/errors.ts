@@ -49,7 +49,7 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 	if (said === '') return new ApiError(code, `The service answered ${status} without a message.`, more);
 	const scopes = status === 403 ? scopesIn(headers) : null;
 	if (scopes !== null) return new ApiError(code, refusedFor(said, scopes), { ...more, scopes });
-	// Below 500, the message of an API is clear by itself. The text of a page or a server fault needs the status.
+	// Name the status with HTML pages and 5xx messages, because these are unclear without it.
 	const message = body.kind === 'valid' && status < 500 ? said : `The service answered ${status}: ${said}`;
 	return new ApiError(code, message, more);
 }
@@ -87,10 +87,10 @@ function fieldsOf(body: unknown): FieldErrors | null {
 		if (isRecord(body['error']) || ['detail', 'message', 'error', 'title'].some(isText)) return null;
 	}
 	const read = typeof body === 'string' ? null : errorsOf(body);
-	return Array.isArray(read) ? { [nonFieldErrors]: read } : (read as FieldErrors | null); // a list belongs to no field
+	return Array.isArray(read) ? { [nonFieldErrors]: read } : (read as FieldErrors | null);
 }
 
-/** The errors of list items are keyed by index (`{"1": […]}`), or are at the item's position (`[[], ["…"]]`). */
+/** The index of a list item is the key of its errors (`{"1": […]}`) or their position (`[[], ["…"]]`). */
 function errorsOf(value: unknown): FieldErrors[string] | null {
 	const single = errorIn(value);
 	if (single !== null) return [single];
@@ -100,7 +100,7 @@ function errorsOf(value: unknown): FieldErrors[string] | null {
 	if (all.length > 0 && all.length === errors.length) return all;
 	const read = Object.entries(value).map(([key, inner]) => [key, errorsOf(inner)] as const);
 	const found = read.filter(([, inner]) => inner !== null);
-	return found.length === 0 ? null : (Object.fromEntries(found) as FieldErrors); // every value has errors
+	return found.length === 0 ? null : (Object.fromEntries(found) as FieldErrors); // the filter leaves no null
 }
 
 function errorIn(value: unknown): FieldError | null {
@@ -110,7 +110,7 @@ function errorIn(value: unknown): FieldError | null {
 	return { code: typeof code === 'string' ? code : codeOfText(message), message };
 }
 
-/** `[{"field": "email", "message": "…"}]`, or FastAPI's `[{"loc": […], "msg": "…"}]`. */
+/** Reads `[{"field": "email", "message": "…"}]` and FastAPI's `[{"loc": […], "msg": "…"}]`. */
 function listedErrors(value: unknown): FieldErrors | null {
 	if (!Array.isArray(value) || !value.every(isRecord)) return null;
 	const fields = new Map<string, FieldError[]>();
@@ -128,12 +128,12 @@ function mapErrors(fields: FieldErrors, map: (error: FieldError) => FieldError):
 	return Object.fromEntries(
 		Object.entries(fields).map(([key, value]) => [
 			key,
-			Array.isArray(value) ? value.map(map) : mapErrors(value as FieldErrors, map), // else the fields of an item
+			Array.isArray(value) ? value.map(map) : mapErrors(value as FieldErrors, map),
 		]),
 	);
 }
 
-/** `untrusted`: TLS failed or the proxy refused. `garbled`: the answer is invalid. */
+/** `untrusted`: TLS failed, or the proxy refused the connection. `garbled`: the answer is not valid HTTP or gzip. */
 type FailureKind = 'unsendable' | 'unreachable' | 'untrusted' | 'cut' | 'timeout' | 'too_large' | 'garbled';
 
 export class TransportFailure extends Error {
@@ -162,7 +162,7 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	const code = systemCodeOf(error);
 	const said = saidByProxy(error);
 	const tell = (kind: FailureKind, text: string) =>
-		// A proxy that requires a login did not forward the request.
+		// A proxy that requires a login has not forwarded the request.
 		new TransportFailure(kind, text, { written: written && said !== 'authenticate', cause: error });
 	if (said === 'authenticate')
 		return tell('untrusted', `cannot reach ${origin}${through}: the proxy requires a login (407)`);
@@ -192,7 +192,7 @@ function saidByProxy({ message }: Error): 'authenticate' | 'refused' | null {
 	return message.startsWith('Proxy response') ? 'refused' : null;
 }
 
-/** True if a retry would fail too. During the 10 s of a connection timeout, TCP itself has retried. */
+/** True if a retry would fail too. This includes connection timeouts, because TCP has already retried for 10 s. */
 export function isPermanent({ kind, written, cause }: TransportFailure): boolean {
 	if (kind === 'timeout') return !written;
 	if (kind !== 'unreachable') return kind !== 'cut';

@@ -1,4 +1,4 @@
-/** Makes methods of the Api from the table of operations, in forms that other services accept. */
+/** Makes the methods of the Api from the table of operations. Other services than mailctl's accept them too. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
@@ -83,7 +83,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 	const operation: Operation = operations[name];
 	return async (...args) => {
 		const request = requestOf(name, operation, args);
-		// Retries would send more test deliveries (api-decisions 33).
+		// Each retry would send another test delivery (api-decisions 33).
 		const asked = name === 'webhooks.test' ? { ...endpoint, retries: 0 } : endpoint;
 		const success = await sendRequest(asked, request);
 		if (name === 'webhooks.test') return testResult(success);
@@ -92,7 +92,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 		const { answer } = operation;
 		if (answer === undefined) return name.startsWith('ext.') ? assertNothing(success) : assertNoPage(success);
 		const value = decode(success, answer);
-		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys }); // see `Tuples`
+		if (name === 'ext.tuples.slice') assertTuples(success, value, args[1] as { keys: TupleKeys });
 		return isOfSubscribers(name) ? withMeta(value) : answer.under === undefined ? value : value[answer.under];
 	};
 }
@@ -100,7 +100,7 @@ function methodOf(endpoint: Endpoint, name: OperationName): Method {
 function requestOf(name: OperationName, operation: Operation, args: readonly unknown[]): Request {
 	const { method, query = {}, body, options = {}, isKeyed } = operation;
 	const names = argumentNames(operation);
-	const call = args[names.length] as Call | undefined; // follows the arguments
+	const call = args[names.length] as Call | undefined;
 	const values: Record<string, unknown> = {};
 	let content: unknown;
 	names.forEach((key, index) => {
@@ -115,7 +115,7 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 	}
 	const path = operation.path.replace(/\{(\w+)\}/g, (_, part: string) => {
 		let value = values[part];
-		// The path of a batch contains the number of its first row.
+		// A batch contains `first`, which belongs in the path instead of the body.
 		if (!(part in values) && isRecord(content)) {
 			value = content[part];
 			content = without(content, part);
@@ -132,12 +132,12 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 	return {
 		method,
 		path,
-		// `query` comes from the link to a page and is complete.
+		// `query` is the whole query string of a link to a page, so it replaces the other parameters.
 		query: 'page' in query && typeof values['query'] === 'string' ? values['query'] : encodeQuery(asked),
 		...(body !== undefined && { body: encode(name, content) }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key }, isKeyed: true }),
 		call,
-		// A retry of `addList` continues after the last staged subscriber, so it stages none twice.
+		// `for_ms` marks `addList`. Its retry continues after the last staged subscriber, so it stages none twice.
 		isRepeatable: isIdempotent || isKeyed || operation.isRepeatable || 'for_ms' in values,
 	};
 }
@@ -153,15 +153,15 @@ function encodeQuery(values: readonly (readonly [string, unknown])[]): string {
 	return text === '' ? '' : `?${text}`;
 }
 
-/** PUT must replace everything, but some services keep omitted values. So send these defaults. */
+/** Some services keep values that a PUT omits. Send these defaults, because PUT must replace everything. */
 const defaults: Readonly<Partial<Record<OperationName, Values>>> = {
-	// Omits is_active, so that the service decides it, also for a suppressed address.
+	// Without `is_active`, the service decides it, for example for a suppressed address.
 	'subscribers.replace': { name: '', meta: {} },
 	'webhooks.replace': webhookDefaults,
 	'senders.replace': { full_name: '', reply_to_email: '' },
 };
 
-/** The service document shows `meta` as a string that contains JSON (api-decisions 13). */
+/** Sends `meta` as a string that contains JSON, as the service document shows it (api-decisions 13). */
 function encode(name: OperationName, input: unknown): unknown {
 	const isSubscriber = name.startsWith('subscribers.');
 	if (!(isSubscriber || name in defaults) || !isRecord(input)) return input;
@@ -176,7 +176,7 @@ function isOfSubscribers(name: OperationName): boolean {
 	return /^subscribers\.|^ext\.exports\./.test(name);
 }
 
-/** Assumption: null is an empty meta, and a string contains JSON, as in requests. */
+/** Assumption: a service may answer `meta` as null (empty) or, as in requests, as a string that contains JSON. */
 function withMeta(answer: Values): Values {
 	const { results } = answer;
 	if (Array.isArray(results)) return { ...answer, results: results.map(withMeta) };
@@ -197,11 +197,11 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	const next = answer.headers[headerNames.next.toLowerCase()];
 	if (call?.onNext === undefined || next === undefined || !/^\d{1,15}$/.test(next)) return;
 	call.onNext(Number(next));
-	// undici writes to an idle connection one turn later. Wait, so that the request leaves before this answer is read.
+	// The caller may have requested the next slice. Let undici write that request before this answer is decoded.
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/** Never sends twice unless the service recognizes a repeated key. */
+/** Retries only if the service recognizes a repeated idempotency key, because it could send the mails twice. */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,
@@ -244,7 +244,7 @@ function acceptedBy(headers: Readonly<Record<string, string>>): Accepted {
 	};
 }
 
-/** The service document shows no body of the answer, so accept any success (api-decisions 33). */
+/** The service document does not describe the answer's body, so accept any (api-decisions 33). */
 function testResult({ answer }: Success): TestResult {
 	const body = readJson(answer.body);
 	const answered = body.kind === 'valid' && isRecord(body.value) ? body.value : {};
@@ -273,7 +273,7 @@ function decode(success: Success, shape: Shape<unknown>): Readonly<Record<string
 	return body.value;
 }
 
-/** An HTML page comes from a program in front of the service. */
+/** A proxy or a login page in front of the service may answer with HTML and a success status. */
 function assertNoPage(success: Success): void {
 	const { body } = success.answer;
 	if (/^\s*</.test(body.toString('utf8', 0, 1_000)))

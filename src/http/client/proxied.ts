@@ -1,4 +1,4 @@
-/** Loaded only for a proxy, because its agent loads all of undici. */
+/** Import this module only for a proxy, because `ProxyAgent` loads all of undici. */
 import { type Dispatcher, ProxyAgent } from 'undici';
 
 export function openProxyAgent(options: ProxyAgent.Options): Dispatcher {

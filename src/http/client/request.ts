@@ -29,7 +29,7 @@ export interface Request {
 	body?: unknown;
 	headers?: Readonly<Record<string, string>>;
 	call?: Call | undefined;
-	/** A repetition of the request changes nothing. */
+	/** True if repeating the request has no further effect. */
 	isRepeatable: boolean;
 	isKeyed?: boolean;
 }
@@ -61,7 +61,7 @@ async function repeated(endpoint: Endpoint, request: Request, wait: Wait | undef
 		const tried: { answer: Answer } | Failed = await attempt(endpoint, request, requested);
 		const { answer } = tried;
 		if (!('verdict' in tried)) return { answer: tried.answer, requested };
-		// An earlier attempt has deleted the record, but the answer to it was lost.
+		// 404 is a success, because an earlier attempt probably deleted the record and its answer was lost.
 		if (answer?.status === 404 && wasUnclear && method === 'DELETE') return { answer, requested };
 		const { error, verdict }: Omit<Failed, 'answer'> = wasUnclear
 			? afterUnclear(tried, isKeyed === true)
@@ -69,7 +69,6 @@ async function repeated(endpoint: Endpoint, request: Request, wait: Wait | undef
 		if (answer !== null && verdict === 'unprocessed' && call?.onThrottled === 'throw') throw error;
 		const mayRepeat = verdict === 'unprocessed' || (verdict === 'unclear' && isRepeatable);
 		const pause = backoff(pauses, tries);
-		// Add a random part, so that clients do not all retry at the same moment.
 		const ms = Math.round(Math.max(error.retryAfterMs ?? 0, (pause / 2) * (1 + random())));
 		if (!mayRepeat || tries > retries || waitedMs + ms > maxPatienceMs) throw error;
 		wasUnclear ||= verdict === 'unclear';
@@ -87,9 +86,9 @@ interface Failed {
 	verdict: 'unprocessed' | 'unclear' | 'final';
 }
 
-/** The service may have processed an earlier attempt, whatever the last one returned. */
+/** Marks the error `unanswered` unless the answer is final: the service may have processed an earlier attempt. */
 function afterUnclear({ answer, error, verdict }: Failed, isKeyed: boolean): Omit<Failed, 'answer'> {
-	// The earlier attempt still runs, so wait for its answer (api-decisions 29).
+	// The service answers 409 while it processes the earlier attempt with this key (api-decisions 29). Try again.
 	if (isKeyed && answer?.status === 409)
 		return { verdict: 'unprocessed', error: error.with({ unanswered: true }) };
 	const isDefinite = answer !== null && verdict === 'final';
@@ -123,7 +122,7 @@ async function attempt(
 
 function verdictOf(status: number, hasRetryAfter: boolean): Failed['verdict'] {
 	if (status === 429 || (status === 503 && hasRetryAfter)) return 'unprocessed';
-	// A retry does not change 501 or 505.
+	// A retry would get 501 or 505 again.
 	return status >= 500 && status !== 501 && status !== 505 ? 'unclear' : 'final';
 }
 

@@ -4,7 +4,6 @@ import { canParseUrl, isLoopback } from '../../api/schema/url.js';
 import { TransportFailure, toFailure, type Way } from './errors.js';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
-/** Connecting has a shorter timeout than waiting for the answer. */
 const maxConnectMs = 10_000;
 /** A bulk import keeps 16 requests in flight. */
 const connections = 16;
@@ -98,7 +97,7 @@ interface Destination extends Way {
 	maxBytes: number;
 }
 
-/** Node runs a longer timer after 1 ms. */
+/** Node fires a timer with a longer delay after 1 ms. */
 const maxTimerMs = 2 ** 31 - 1;
 
 class Run implements Dispatcher.DispatchHandler {
@@ -137,7 +136,7 @@ class Run implements Dispatcher.DispatchHandler {
 		const request: Dispatcher.DispatchOptions = {
 			origin,
 			path,
-			method: method as Dispatcher.HttpMethod, // HTTP allows any upper-case word
+			method: method as Dispatcher.HttpMethod, // the type lists only common methods
 			headers,
 			body,
 			headersTimeout: 0,
@@ -190,7 +189,7 @@ class Run implements Dispatcher.DispatchHandler {
 		if (this.#hasEnded) return;
 		this.#hasEnded = true;
 		const raw = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) };
-		// undici frees the connection one turn later. A call before that would open another connection.
+		// Resolve after undici has freed the connection. Otherwise the next request would open another one.
 		setImmediate(() => setImmediate(() => this.#resolve(raw)));
 	}
 
@@ -228,7 +227,7 @@ export interface ProxyQuestion {
 	env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Null means without a proxy. `--proxy` overrides NO_PROXY. A lower-case variable overrides its upper-case form. */
+/** Null: connect directly. `--proxy` overrides NO_PROXY. A lower-case variable overrides its upper-case form. */
 export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): string | null {
 	if (isLoopback(baseUrl.hostname)) return null;
 	const read = (name: string) => env[name.toLowerCase()] ?? env[name] ?? '';

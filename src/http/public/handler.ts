@@ -18,7 +18,7 @@ import {
 } from './pages.js';
 import { click, messageOf, pixel, Recorder, visitorOf } from './visits.js';
 
-/** Throws only errors of the request. If the store fails, a page shows the error, and the pixel is sent as usual. */
+/** Throws only an `ApiError` about the request. If the store fails, shows an error page, but still sends the pixel. */
 export interface PublicPages extends PublicHandler {
 	synchronously(request: PublicRequest): HttpResponse | null;
 	settled(): Promise<void>;
@@ -66,7 +66,7 @@ async function allowed(
 	return request.method === 'HEAD' ? headOf(answered) : answered;
 }
 
-/** The author's HTML is untrusted: blocks scripts, forms and frames; links work. */
+/** Blocks scripts, forms and frames in the author's HTML, which is untrusted. Links still work. */
 const policy = [
 	"default-src 'none'",
 	'img-src * data:',
@@ -97,7 +97,7 @@ async function view(ports: TrackingPorts, request: PublicRequest, token: string)
 	}
 }
 
-/** GET changes nothing, because programs follow links; POST unsubscribes (RFC 8058). The token authorizes it. */
+/** Only POST unsubscribes (RFC 8058), because mail scanners follow links with GET. The token authorizes the request. */
 async function unsubscribe(
 	ports: TrackingPorts,
 	request: PublicRequest,
@@ -131,7 +131,7 @@ async function unsubscribe(
 		}
 		return unsubscribedPage(presentation, scope === 'all' ? { ...reader, list: null } : reader);
 	} catch (error) {
-		// The HTTP server answers errors of the request.
+		// The HTTP server turns an `ApiError` into a response.
 		if (error instanceof ApiError) throw error;
 		ports.failed?.(error);
 		const presentation = await presentationOf(ports, request);
@@ -145,7 +145,7 @@ interface Form {
 	isOneClick: boolean;
 }
 
-/** Call it after the token was verified, so that a form for an unknown page takes no memory. */
+/** Call this only after verifying the token, so that forms with invalid tokens take no memory. */
 async function readForm({ headers, body }: PublicRequest): Promise<Form> {
 	const text = Buffer.from((await body?.()) ?? '').toString('latin1');
 	if (/^multipart\/form-data\b/i.test(headers['content-type'] ?? '')) {

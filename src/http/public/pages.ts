@@ -38,7 +38,7 @@ export function notFoundPage(presentation: Presentation): HttpResponse {
 	return page({ presentation, title: broken, main, status: 404 });
 }
 
-/** For an unsubscription, shows the form again with the same choice. */
+/** After a failed unsubscription, shows a form that repeats the same choice. */
 export function failedPage(presentation: Presentation, unsubscribing: Scope | null): HttpResponse {
 	const { failed, failedWhy, notUnsubscribed, tryAgain } = texts[presentation.language];
 	const again = `<input type="hidden" name="scope" value="${unsubscribing}">`;
@@ -122,7 +122,7 @@ function banner({ name, logo }: Branding): string {
 	return `<header>${picture ?? shown}</header>\n`;
 }
 
-/** Posts to the page's own URL, which works whatever path a proxy has added. */
+/** Without `action`, the browser posts to the page's own URL, including any path prefix of a proxy. */
 function form(button: string, fields: string): string {
 	return `<form method="post">${fields}<button type="submit">${htmlText(button)}</button></form>\n`;
 }
@@ -149,7 +149,7 @@ function htmlText(text: string): string {
 }
 
 function withLinks(text: string): string {
-	// `split` puts the URLs at odd indexes, without the punctuation that follows them.
+	// `split` puts the captured URLs at odd indexes. Punctuation after a URL is not captured.
 	return text
 		.split(/(https?:\/\/[^\s<>"]{0,2000}[^\s<>"'.,;:!?)\]])/)
 		.map((piece, index) => {
@@ -165,14 +165,14 @@ function policy(style: string, { logo }: Branding): string {
 	return `default-src 'none'; style-src 'sha256-${hash}';${pictures} form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-/** A policy matches paths without their query (CSP 3 s.2.3.1), and cannot allow a single data URI. */
+/** A source in a policy has no query (CSP 3 s.2.3.1) and cannot name a single data URI. */
 function imageSource(logo: string): string {
 	if (logo.startsWith('data:')) return 'data:';
 	const { origin, pathname } = new URL(logo);
 	return `${origin}${pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')}`;
 }
 
-/** Shows enough for the owner of the address, but not for another reader of a forwarded mail. */
+/** The owner recognizes the masked address, but another reader of a forwarded mail cannot restore it. */
 export function maskedAddress(mailbox: string): string {
 	const address = parseMailbox(mailbox)?.address ?? mailbox;
 	const at = address.lastIndexOf('@');
@@ -204,7 +204,7 @@ export async function presentationOf(
 const maxRanges = 50;
 const maxRangeLength = 64;
 
-/** Reads Accept-Language (RFC 9110 s.12.5.4, RFC 4647 s.3.4: `de-CH` gives `de`). The default is English. */
+/** Reads Accept-Language (RFC 9110 s.12.5.4). `de-CH` matches `de` (RFC 4647 s.3.4). The default is English. */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	const ranges = (acceptLanguage ?? '').split(',', maxRanges).map(parseRange);
 	const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality);

@@ -1,4 +1,4 @@
-/** All texts of the pages that recipients see. Portuguese follows Brazil where its variants differ. */
+/** All texts of the pages that recipients see. Portuguese is Brazilian where the variants differ. */
 
 /** The first is the default. */
 export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'ja'] as const;
@@ -166,7 +166,7 @@ export const texts: Readonly<Record<Language, typeof en>> = {
 		tryAgain: 'Opnieuw proberen',
 		noSubject: '(geen onderwerp)',
 	},
-	// "Nadawca" (sender) and "lista" precede the names, so that these need no case endings.
+	// "Nadawca" (sender) and "lista" (list) precede the names, so that the names need no case endings.
 	pl: {
 		unsubscribe: 'Zrezygnuj z subskrypcji',
 		question: (address, sender) =>

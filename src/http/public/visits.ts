@@ -12,7 +12,7 @@ type RecordingPorts = Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>;
 /** Suffices for a thousand events a second while the store is locked for 20 s. */
 const maxUnderWay = 20_000;
 
-/** Records events after this turn of the event loop. To limit memory, drops further events while `maxUnderWay` wait. */
+/** Records events after the current event-loop turn. Drops new events while `maxUnderWay` wait, to limit memory. */
 export class Recorder {
 	readonly #ports: RecordingPorts;
 	#waiting: MakeEvent[] = [];
@@ -70,11 +70,11 @@ const headers = {
 	'Content-Type': 'image/gif',
 	'Content-Length': String(gif.length),
 	...commonHeaders,
-	// Pages of webmail are on other sites, and some load only pictures with this header.
+	// Some webmail sites load pictures of other sites only with this header.
 	'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** Returns no promise: the picture is always the same, and the open is durable up to 200 ms later. */
+/** Synchronous, because the picture is always the same. The open is durable up to 200 ms later. */
 export function pixel(
 	{ ports, recorder }: { ports: TrackingPorts; recorder: Recorder },
 	request: PublicRequest,
@@ -116,7 +116,7 @@ export async function click(
 	if (followed === 'failed') return failedPage(await presentationOf(ports, request), null);
 	if (followed === null) return notFoundPage(await presentationOf(ports, request));
 	const { message, link } = followed;
-	// Counts every click in the window, even those of known bots.
+	// `isBurst` also counts the click, so call it for the clicks of known bots too.
 	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
 	const { method, headers } = request;
 	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;

@@ -19,7 +19,7 @@ interface AuthenticatorOptions {
 
 /** A revoked token is refused after one second at the latest. */
 const keepFor: Micros = microsPerSecond;
-/** Limits the memory for wrong tokens. */
+/** Limits the memory that wrong tokens can take. */
 const maxKept = 10_000;
 const maxTokenLength = 512;
 
@@ -28,7 +28,7 @@ interface Kept {
 	principal: Promise<Principal | null>;
 }
 
-/** Looks up and compares only hashes, so that the time does not depend on the token. */
+/** Looks up and compares only hashes, so that response times reveal nothing about valid tokens. */
 export function createAuthenticator({ findToken, clock }: AuthenticatorOptions): Authenticate {
 	const kept = new Map<string, Kept>();
 	const ask = async (sha256: string): Promise<Principal | null> => {
@@ -125,7 +125,6 @@ function forgetFull<B>(buckets: Map<string, B>, isFull: (bucket: B) => boolean):
 	}
 }
 
-/** Rounds the wait up to whole seconds (api-decisions 6). */
 export function assertNotTooOften(throttle: Throttle | undefined, { name }: Principal): void {
 	const seconds = throttle?.(name) ?? 0;
 	if (seconds <= 0) return;

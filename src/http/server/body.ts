@@ -14,7 +14,7 @@ export async function readJson(request: HttpRequest, size: BodySize): Promise<un
 	if (bytes === null || bytes.length === 0) return {};
 	assertJson(request.headers['content-type'] ?? '');
 	assertPlain(request.headers['content-encoding']);
-	// 200,000 values suffice for a send call, which has at most 1,000 recipients. A batch may have many short values.
+	// A send call with its maximum of 1,000 recipients needs fewer than 200,000 values. A batch may need more.
 	const maxValues = size === 'json' ? 200_000 : maxBytes;
 	const text = decodeUtf8(bytes);
 	if (text === null) throw parseError('The text is not UTF-8.');
@@ -41,7 +41,7 @@ function tooLarge(maxBytes: number): ApiError {
 	return new ApiError('too_large', `The request body is larger than ${size}.`);
 }
 
-// DRF ignores parameters, accepts `*` for either part, and treats a missing type as not JSON.
+// Like DRF, ignores parameters, accepts `*` for either part, and refuses a missing type.
 function assertJson(contentType: string): void {
 	const [main = '', sub = ''] = (contentType.split(';')[0] ?? '').trim().toLowerCase().split('/');
 	const isJson = (main === 'application' || main === '*') && (sub === 'json' || sub === '*');
@@ -66,7 +66,7 @@ interface UploadMeans {
 	slots: Slots;
 }
 
-/** Counts octets as they arrive, so that a client that announces a large body and sends nothing reserves nothing. */
+/** Counts octets as they arrive, because a client may announce a large body and never send it. */
 export class Upload {
 	readonly #exchange: SocketExchange;
 	readonly #means: UploadMeans;
@@ -86,9 +86,9 @@ export class Upload {
 		const { slots, files } = this.#means;
 		const announced = Number(incoming.headers['content-length'] ?? 0);
 		if (announced > maxBytes) throw tooLarge(maxBytes);
-		// Let a client send its body if it waits for `100 Continue`. Free the slot while the body arrives.
 		if (this.#exchange.expectsContinue) outgoing.writeContinue();
 		this.#exchange.expectsContinue = false;
+		// Free the slot while the body arrives, so that slow clients hold none.
 		slots.release(this.#exchange);
 		const timer = timeoutMs === undefined ? undefined : setTimeout(this.#onLate, timeoutMs);
 		try {
@@ -134,7 +134,7 @@ export class Upload {
 	}
 }
 
-/** Uses events, because leaving a `for await` loop would destroy the request and its response. */
+/** Uses events, because leaving a `for await` loop early would destroy the request and its response. */
 function collect(
 	incoming: IncomingMessage,
 	abort: LazyAbortController,
@@ -169,7 +169,7 @@ function createPieces(): Collected {
 	};
 }
 
-/** Shared with the store's thread, and reused, because the garbage collector does not count shared memory. */
+/** Shares uploaded files with the store's thread. Reuses the memory, because the garbage collector ignores its size. */
 export interface FileMemory {
 	take(maxBytes: number): FileRoom;
 }
@@ -213,6 +213,6 @@ export function createFileMemory({ kept }: { kept: number }): FileMemory {
 
 function newMemory(maxBytes: number): GrowingMemory {
 	const options = { maxByteLength: maxBytes };
-	// The types of this constructor lack its options.
+	// TypeScript's type of this constructor lacks `options`.
 	return Reflect.construct(SharedArrayBuffer, [0, options]) as GrowingMemory;
 }

@@ -15,9 +15,9 @@ export class Connection {
 	readonly peer: Peer;
 	readonly exchanges = new Set<SocketExchange>();
 	feed: Feed | null = null;
-	/** Milliseconds of the steady clock at which it was opened, or its last request was answered. */
+	/** Monotonic milliseconds when the last request was answered, or when the connection was opened. */
 	idleSince = performance.now();
-	/** A request of this connection is being processed and needs no more input from the client. */
+	/** True while a request of the connection holds one of the server's `Slots`. */
 	hasSlot = false;
 	pipeline: Promise<void> = Promise.resolve();
 	/** Node's parser does not support the method of the last request. */
@@ -39,7 +39,7 @@ export interface FinalResponse {
 	text: string;
 }
 
-/** One IPv4 address, or one IPv6 /64, which a provider assigns to one customer. */
+/** One IPv4 address, or one IPv6 /64, because providers assign a /64 to one customer. */
 interface Peer extends Share {
 	readonly name: string;
 	readonly connections: Set<Connection>;
@@ -125,14 +125,14 @@ export class Connections {
 		if (exchanges.size < this.#limits.maxPipelined) feed?.release();
 		if (exchanges.size > 0) return;
 		connection.idleSince = performance.now();
-		// Moves the connection to the end, so that the first is idle for the longest.
+		// Reinsert the connection at the end, so that the first idle one has been idle longest.
 		if (peer.connections.delete(connection)) peer.connections.add(connection);
 	}
 
 	/**
-	 * If there are too many connections, closes one of the client. The longest idle one is the first choice. Its request may
-	 * be on the way if it is idle for less than a second, so a connection whose request still arrives is the second choice.
-	 * False if all of them wait for answers.
+	 * At a limit, closes one connection of the client to make room. Returns false if all of them wait for answers.
+	 * Prefers the one that has been idle longest. If that is less than a second, its next request may be on the way.
+	 * Then prefers a connection whose request is still arriving.
 	 */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
@@ -199,7 +199,7 @@ export class SocketExchange implements Exchange {
 	}
 }
 
-/** Only Set-Cookie can be a list in Node, and clients do not send it. */
+/** Drops Set-Cookie, the only header that Node gives as a list. Clients do not send it. */
 function headersOf({ headers }: IncomingMessage): HttpRequest['headers'] {
 	if (headers['set-cookie'] === undefined) return headers as HttpRequest['headers'];
 	const { 'set-cookie': _, ...rest } = headers;
@@ -245,14 +245,14 @@ export function peerName(address: string | null): string {
 		.join(':');
 }
 
-/** A TLS socket and its TCP socket have the same remote end. */
+/** Gives the same key for a TLS socket and its TCP socket, which have the same remote end. */
 function farEnd({ remoteAddress, remotePort }: Socket): string {
 	return `${remoteAddress} ${remotePort}`;
 }
 
 const lingerMs = 1_000;
 
-/** Discards further input for a moment, because closing with unread octets loses the response. */
+/** Discards input for a second after the final response, because closing with unread octets would lose it. */
 export function closeLingering(connection: Connection): void {
 	const { socket, finalResponse, isFinalSent } = connection;
 	if (finalResponse === null || isFinalSent) return;

@@ -30,7 +30,7 @@ export function createExchange(request: HttpRequest): Exchange {
 	};
 }
 
-/** Creates its signal on demand, because that costs microseconds. */
+/** Creates the `AbortSignal` on demand, because creating one takes microseconds. */
 export class LazyAbortController {
 	#aborted = false;
 	#controller: AbortController | null = null;

@@ -66,7 +66,7 @@ interface Performed {
 	principal: Principal;
 }
 
-/** The usual status for a client that closed the connection; only for metrics and logs. */
+/** nginx's status for a client that closed the connection. Appears only in metrics and logs. */
 const clientLeft = 499;
 
 class ApiHandler {
@@ -120,7 +120,7 @@ class ApiHandler {
 		return success === 204 ? empty(204, headers) : json(success, value, headers);
 	}
 
-	/** DRF finds the object before it reads the body: an unknown object gives 404 whatever the body is. */
+	/** Like DRF, answers 404 for an unknown object even if the body is invalid. */
 	async #readBody(
 		request: HttpRequest,
 		{ operation, query, ids }: Performed,
@@ -142,7 +142,6 @@ class ApiHandler {
 		await this.#options.api.lists.get(Number(id));
 	}
 
-	/** An unexpected error gives a 500 without details, and a line in the log. */
 	#answerError(exchange: Exchange, { path }: Match, error: unknown): HttpResponse {
 		const { failed } = this.#options;
 		if (exchange.signal?.aborted === true) {
@@ -262,7 +261,7 @@ async function composeDocument(version: string): Promise<HttpResponse> {
 	return { status: 200, headers: { ...composed.headers, ETag }, body };
 }
 
-/** Answers 304 if the client knows the ETag (If-None-Match, weak comparison: RFC 9110 s.13.1.2). */
+/** Answers 304 if If-None-Match contains the ETag (weak comparison, RFC 9110 s.13.1.2). */
 function document(response: HttpResponse, known: string | undefined): HttpResponse {
 	const { ETag = '', 'Content-Type': _, ...headers } = response.headers;
 	const isKnown = known?.split(',').some((tag) => ['*', ETag].includes(tag.trim().replace(/^W\//, '')));

@@ -4,17 +4,17 @@ export const limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
-	/** Limits bodies in memory; beyond this, the answer is 503. An IPv6 /64 counts as one address, here and below. */
+	/** Limits the bodies of an address in memory. Beyond this, the server answers 503. An IPv6 /64 is one address. */
 	maxBytesPerAddress: 32 * 1024 * 1024,
-	/** Beyond this, the answer is 503. Excludes requests that wait for their body or their turn. */
+	/** Beyond this, the server answers 503. Requests that wait for their body or for earlier ones do not count. */
 	maxRequests: 1_000,
-	/** More requests of an address wait. */
+	/** Further requests of the address wait. */
 	maxRequestsPerAddress: 250,
-	/** The server stops reading from a connection with this many requests. */
+	/** The server stops reading from a connection with this many unanswered requests. */
 	maxPipelined: 32,
-	/** Beyond this, closes a connection of the same client that does not wait for an answer, else the new one. */
+	/** Beyond this, the server closes one of the client's connections that awaits no answer, or else the new one. */
 	maxConnections: 10_000,
-	/** Not applied behind a trusted proxy. */
+	/** Does not apply behind a trusted proxy, because all connections come from the proxy. */
 	maxConnectionsPerAddress: 500,
 	headersTimeoutMs: 15_000,
 	requestTimeoutMs: 120_000,
@@ -31,7 +31,7 @@ export interface Share {
 	slots: number;
 	readonly waiting: (() => void)[];
 	bytes: number;
-	/** Files of an address are read one at a time: two at once might exceed its limit, and neither would be complete. */
+	/** The server reads one file per address at a time. Two together could exceed the limit and both fail. */
 	files: Promise<void>;
 }
 

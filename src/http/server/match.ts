@@ -87,7 +87,7 @@ function findPath(path: string): ApiPath | ServicePath | null {
 }
 
 function operationOf({ operations: here }: ApiPath, method: string): OperationName | null {
-	// HEAD must not have the effect of a GET (api-decisions 33).
+	// Refuse HEAD for a GET that has an effect, such as `run_test` (api-decisions 33).
 	if (method === 'HEAD') return here.GET !== undefined && isSafe(here.GET) ? here.GET : null;
 	return Object.hasOwn(here, method) ? (here[method as Method] ?? null) : null;
 }
@@ -119,7 +119,7 @@ const table = compile();
 /** Fixed segments come before placeholders (`progress` before `{uuid}`). */
 function compile(): ReadonlyMap<number, readonly Row[]> {
 	const rows = new Map<string, Row>();
-	// Object.entries loses the relation between keys and values.
+	// TypeScript types the keys of `Object.entries` as string.
 	for (const [name, { path, method }] of Object.entries(operations) as [OperationName, Operation][]) {
 		const row = rows.get(path) ?? rowOf(path);
 		row.operations[method] = name;
@@ -144,7 +144,7 @@ function rowOf(path: string): Row {
 	return { template: path, parts: wanted, names, operations: {}, allow: '' };
 }
 
-// Django's order. A GET that has an effect has no HEAD.
+// Lists methods in Django's order. A GET that has an effect has no HEAD.
 function allowOf(here: Row['operations']): string {
 	const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 	const hasHead = here.GET !== undefined && isSafe(here.GET);
@@ -212,14 +212,14 @@ export class Query {
 		return text === undefined ? undefined : (parseInteger(text) ?? Number.NaN);
 	}
 
-	/** Ignores any other value (api-decisions 9, 43). */
+	/** Treats any other value as missing (api-decisions 43). */
 	boolean(name: string): boolean | undefined {
 		const text = this.text(name) ?? '';
 		if (['True', 'true', '1'].includes(text)) return true;
 		return ['False', 'false', '0'].includes(text) ? false : undefined;
 	}
 
-	/** Like DRF's replace_query_param, `urlencode(sorted(…), doseq=True)`. Null removes the page. */
+	/** Encodes the query like DRF's replace_query_param: `urlencode(sorted(…), doseq=True)`. Null removes the page. */
 	withPage(page: number | null): string {
 		const values = new Map(this.#values);
 		if (page === null) values.delete('page');

@@ -35,7 +35,7 @@ export function describeApi(version: string): Record<string, unknown> {
 
 function apiPaths(): Record<string, object> {
 	const paths: Record<string, Record<string, object>> = {};
-	// Object.entries loses the relation between keys and values.
+	// TypeScript types the keys of `Object.entries` as string.
 	for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
 		const path = paths[operation.path] ?? {};
 		path[operation.method.toLowerCase()] = describeOperation(name, operation);

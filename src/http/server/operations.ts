@@ -71,7 +71,7 @@ export async function perform(
 	const method = plan.method(api);
 	const args = name === 'ext.messages.progress' ? [scopeOf(input.query)] : argumentsOf(plan, input);
 	if (plan.isPage) {
-		const filter = args.pop() as object; // `input` comes last
+		const filter = args.pop() as object; // the last argument is `input`
 		return readPage(input.query, (page) => pageOf(method(...args, { ...filter, ...page }, input.call)));
 	}
 	const result = await method(...args, input.call);
@@ -128,7 +128,7 @@ function checkBody({ check }: Body, body: unknown): Values {
 	return Object.fromEntries(Object.entries(parsed?.value ?? {}).filter(([, value]) => value !== null));
 }
 
-/** Returns the spec as given, because opening the campaign again compares it. */
+/** Returns the body unchecked, because the store compares it when a client opens the campaign again. */
 function givenRest(body: Body | null, given: unknown): unknown {
 	const plain = withoutExactNumbers(given);
 	if (!isRecord(plain)) return plain;
@@ -177,7 +177,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	const page_size = query.integer('page_size');
 	const size = page_size === undefined ? {} : { page_size };
 	if (query.text('page') === 'last') {
-		// DRF's `?page=last`. The first page tells the number of pages.
+		// DRF accepts `?page=last`. Compute the number of pages from the first one.
 		const first = await read({ ...size });
 		if (first.next === null) return relink(query, first);
 		return relink(query, await read({ ...size, page: Math.ceil(first.count / first.results.length) }));
@@ -186,7 +186,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	return relink(query, await read({ ...size, ...(page !== undefined && { page }) }));
 }
 
-/** Gives each link of the Api the query of the request, but keeps the page number of the link. */
+/** Gives each page link the query of the request, with the link's page number. */
 function relink<P extends Page<unknown, unknown>>(query: Query, page: P): P {
 	const [next, previous] = [link(query, page.next), link(query, page.previous)];
 	return { ...page, next, previous };

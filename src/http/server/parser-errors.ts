@@ -1,4 +1,4 @@
-/** A request with an unsupported method gets a 405 (RFC 9110 s.9.1). Node's parser fails on it, so this file reads it. */
+/** Node's parser fails on an unknown method. Reads the request's head here to answer 405 (RFC 9110 s.9.1). */
 import { STATUS_CODES } from 'node:http';
 import { codeOf } from '../../api/errors.js';
 import type { HttpResponse } from '../wire.js';
@@ -44,10 +44,10 @@ export function breakOff(connection: Connection, code: string, { metrics, log }:
 	connection.finalResponse = finalResponse;
 	connection.feed?.drop();
 	const last = [...exchanges].at(-1);
-	// The error response answers the last request if that is incomplete.
+	// If the last request is incomplete, the error response is its answer.
 	if (last !== undefined && !last.incoming.complete) {
 		last.abort.abort();
-		// If a part of a response is sent, the client would read the final response as the remainder.
+		// After a response has begun, the client would read the error response as its continuation.
 		if (exchanges.size === 1 && !last.outgoing.headersSent) closeLingering(connection);
 		return;
 	}
@@ -56,7 +56,7 @@ export function breakOff(connection: Connection, code: string, { metrics, log }:
 	if (last === undefined) closeLingering(connection);
 }
 
-/** Reads the head of a request; the parser has read a part of its method. Null for other bytes, or without a Host. */
+/** Reads the head of the request in whose method the parser stopped. Null if it is invalid or lacks Host. */
 function readUnknown(error: Error): UnknownRequest | null {
 	const { rawPacket: packet, bytesParsed: stopped } = error as { rawPacket?: unknown; bytesParsed?: unknown };
 	if (!Buffer.isBuffer(packet) || typeof stopped !== 'number') return null;

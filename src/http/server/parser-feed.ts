@@ -1,9 +1,9 @@
-/** Feeds node's parser in small pieces: 64 KiB at once may be 3,600 requests, 18 MB of memory and 50 ms. */
+/** Feeds Node's parser in small pieces, because 64 KiB can contain 3,600 requests: 18 MB and 50 ms. */
 import type { Socket } from 'node:net';
 
-/** Few requests are longer. A body of 10 MiB takes 20 ms more than in one piece. */
+/** Few requests are longer. Parsing a body of 10 MiB takes 20 ms longer in pieces. */
 const pieceBytes = 1024;
-/** Limits a turn for all connections together: about 4 ms of work, or 512 KiB of bodies. */
+/** Limits an event-loop turn for all connections together: about 4 ms of work, or 512 KiB of bodies. */
 const requestsATurn = 64;
 const piecesATurn = 512;
 
@@ -34,11 +34,11 @@ export function createFeedQueue() {
 	};
 }
 
-/** Stands between the socket and the parser, which Node adds as the first listener. */
+/** Puts a queue between the socket and Node's parser, which is the first listener for `data`. */
 export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQueue>) {
 	const [parse] = socket.listeners('data');
 	if (parse === undefined) throw new Error('node attached no parser to the connection');
-	// Remove Node's listener, because Node would give it the data again.
+	// Remove Node's listener, because the parser would otherwise get the data twice.
 	socket.removeListener('data', parse as (chunk: Buffer) => void);
 	let rest: Buffer = none;
 	let isHeld = false;
@@ -67,7 +67,7 @@ export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQu
 		socket.pause();
 		if (mayFeed()) queue.add(feedPiece);
 	});
-	// Node resumes the socket to read a body, or after the client has read its responses.
+	// Node resumes the socket when it wants a body or has written responses. Pause it again while `rest` has data.
 	socket.on('resume', () => {
 		if (isDropped || (!isHeld && rest.length === 0)) return;
 		socket.pause();
@@ -92,7 +92,7 @@ export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQu
 
 const none = Buffer.alloc(0);
 
-/** True if Node has paused a client that does not read its responses. Undocumented. */
+/** Node sets the undocumented `_paused` while a client does not read its responses. */
 function isPausedByNode(socket: Socket): boolean {
 	return '_paused' in socket && socket._paused === true;
 }

@@ -1,4 +1,4 @@
-/** Passes a request through the limits of the protocol, the public pages, then the API. */
+/** Checks the limits of a request, then answers it with a public page or the API. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -59,7 +59,7 @@ export class Pipeline {
 		connection.pipeline = connection.pipeline.then(() => this.#answer(exchange));
 	}
 
-	/** Half of all requests are for the pixel, and promises would cost more than its work. */
+	/** Answers the pixel, half of all requests, without promises, which would cost more than the answer itself. */
 	#answerSynchronously(exchange: SocketExchange): boolean {
 		const { connections, responder, publicPages, limits, metrics, log, clock, isClosing } = this.#parts;
 		const { connection, incoming } = exchange;
@@ -100,11 +100,11 @@ export class Pipeline {
 		slots.release(exchange);
 		connections.finish(exchange);
 		log.finished(exchange);
-		// V8 frees most exchanges only in a full collection, so release their texts now.
+		// V8 frees most exchanges only in a full garbage collection, so release the response now.
 		exchange.answered = null;
 		if (connection.exchanges.size > 0) return;
 		closeLingering(connection);
-		// The response may have been started before the signal to stop, without `Connection: close`.
+		// The response may have begun before the shutdown, without `Connection: close`.
 		if (endsIdle() && !connection.isFinalSent) connection.socket.end();
 	}
 
@@ -113,7 +113,7 @@ export class Pipeline {
 		if (exchange.abort.aborted) return null;
 		const response = await this.#route(exchange);
 		this.#parts.slots.release(exchange);
-		// The connection's final response answers an interrupted request.
+		// `finalResponse` is the answer to a request that did not arrive completely.
 		if (connection.finalResponse !== null && !incoming.complete) {
 			exchange.error = connection.finalResponse.code;
 			return { status: connection.finalResponse.status, headers: {}, body: null };
@@ -205,7 +205,7 @@ function publicRequest({ method, headers }: UnknownRequest, path: string, ip: st
 	return { method, path, headers, ip };
 }
 
-/** The token follows the first three characters of the path. */
+/** Keeps only the start of the path, such as `/c/`, because the rest is a token. */
 function maskToken(path: string): string {
 	return `${path.slice(0, 3)}…`;
 }

@@ -14,7 +14,7 @@ const jsonHeaders: Headers = {
 	'X-Content-Type-Options': 'nosniff',
 };
 
-/** Like DRF, escapes the two line separators that older JavaScript rejects. */
+/** Like DRF, escapes U+2028 and U+2029, which JavaScript before ES2019 rejects in strings. */
 export function json(status: number, value: unknown, headers: Headers = {}): HttpResponse {
 	const body = encode(value).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029');
 	return { status, headers: Object.assign({ ...jsonHeaders }, headers), body };
@@ -22,7 +22,7 @@ export function json(status: number, value: unknown, headers: Headers = {}): Htt
 
 function encode(value: unknown): string {
 	if (!hasEncoded(value)) return JSON.stringify(value);
-	// JSON escapes quotes within strings, so this text occurs only once.
+	// `"results":[]` occurs only once, because JSON escapes quotes within strings.
 	const [before = '', after = ''] = JSON.stringify({ ...value, results: [] }).split('"results":[]');
 	return `${before}"results":${value.results.json}${after}`;
 }
@@ -69,13 +69,13 @@ export function asApiError(error: unknown): ApiError | null {
 	return failedDisk.test(code) ? apiErrorOf('io', error) : null;
 }
 
-/** True for errors whose cause goes to the log, because the response names no file. */
+/** True if the log must contain the cause, because the response does not name the file. */
 export const isStorageFailure = ({ code, cause }: ApiError) =>
 	code === 'storage_failed' ||
 	code === 'not_overwritten' ||
 	(cause instanceof StoreError && cause.code === 'read_only');
 
-/** Codes of the system and of SQLite that the store did not translate. */
+/** Codes of the OS and of SQLite, for errors that the store did not convert. */
 const fullDisk: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 const failedDisk = /^(?:EIO|EROFS|ENODEV|ENXIO|SQLITE_(?:IOERR|CORRUPT|NOTADB|READONLY|CANTOPEN))/;
 
@@ -86,9 +86,8 @@ function retryAfter({ retryAfterMs }: ApiError): Headers {
 
 export type Responder = ReturnType<typeof createResponder>;
 
-/** Reads the unread rest of a body of at most this size, so that the connection can be reused. */
+/** If a body is at most this large, the server reads its rest and keeps the connection. */
 const maxDropped = 64 * 1024;
-/** A body up to this size is copied to be sent with the head. */
 const maxJoined = 4 * 1024;
 
 export function createResponder({ limits, isClosing }: { limits: Limits; isClosing(): boolean }) {
@@ -99,7 +98,7 @@ export function createResponder({ limits, isClosing }: { limits: Limits; isClosi
 		if (incoming.isPaused()) incoming.resume();
 		end(outgoing, body, octets);
 		const { socket } = connection;
-		// Octets that the system has taken need no timeout.
+		// Set no timeout if the OS has already taken all octets.
 		if (socket.writableLength > 0) outgoing.setTimeout(limits.writeTimeoutMs, () => socket.destroy());
 	};
 	return {
@@ -129,7 +128,7 @@ export function createResponder({ limits, isClosing }: { limits: Limits; isClosi
 	};
 }
 
-/** Node sends a flat list of names and values unchanged. */
+/** Returns a flat list of names and values, which Node sends unchanged. */
 function rawHeaders(
 	{ id }: SocketExchange,
 	{ status, headers }: HttpResponse,
@@ -144,7 +143,7 @@ function rawHeaders(
 	return raw;
 }
 
-/** Node sends a buffer apart from the head, so a string is cheaper for a short body. */
+/** Node writes a buffer separately from the head. It joins a string to the head, which is cheaper for a short body. */
 function end(outgoing: ServerResponse, body: HttpResponse['body'], octets: number): void {
 	if (body === null) outgoing.end();
 	// Node writes Latin-1 in a third of the time of UTF-8.
@@ -165,7 +164,7 @@ function isSoonRead({ incoming, expectsContinue }: SocketExchange): boolean {
 	);
 }
 
-/** Discards the rest of the request until it ends or the time is up, because a reset would lose the response. */
+/** Discards the rest of the request for at most `lingerMs`, because closing earlier would lose the response. */
 async function linger(
 	{ incoming, outgoing }: SocketExchange,
 	body: HttpResponse['body'],
@@ -187,7 +186,7 @@ async function linger(
 
 const maxQueued = 32;
 
-/** Writes responses in groups: 37 µs of CPU time per pixel under load, instead of 50. A `write` must not throw. */
+/** Writes responses in groups, which takes 37 µs of CPU time per pixel instead of 50. A `write` must not throw. */
 function createWriteQueue(): (write: () => void) => void {
 	let queued: (() => void)[] = [];
 	const flush = () => {

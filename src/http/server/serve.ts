@@ -29,15 +29,15 @@ export interface ServerOptions {
 
 export interface HttpServer {
 	url: string;
-	/** Answers requests in flight, and cuts those left after `graceMs`. Never throws. */
+	/** Answers requests in flight. Closes the connections that remain after `graceMs`. Never throws. */
 	close(options: { graceMs: number } & Partial<Leaving>): Promise<void>;
 }
 
-/** How the server shuts down behind a proxy that keeps connections to it. Both times are parts of `graceMs`. */
+/** Times of a shutdown behind a proxy that keeps connections open. Both count towards `graceMs`. */
 interface Leaving {
-	/** Accepts new connections until the proxy notices the shutdown. Each answer closes its connection. */
+	/** For this long, the server accepts new connections, because the proxy has not noticed the shutdown yet. */
 	acceptMs: number;
-	/** Keeps idle connections after that, to answer requests that are already on their way. */
+	/** After `acceptMs`, the server keeps idle connections for this long, because requests may be on their way. */
 	idleMs: number;
 }
 
@@ -64,7 +64,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		if (!isAdmitted) metrics?.begin()('refused', 503);
 		else if (tls === null) connections.open(socket);
 	});
-	// Requests have the TLS socket, which is not the accepted socket.
+	// Requests refer to the TLS socket, which is not the TCP socket of the `connection` event.
 	if (tls !== null) server.on('secureConnection', (socket: Socket) => connections.open(socket));
 	server.on('request', (incoming, outgoing) => pipeline.enqueue(incoming, outgoing, false));
 	server.on('checkContinue', (incoming, outgoing) => pipeline.enqueue(incoming, outgoing, true));
@@ -86,7 +86,7 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 		close: async ({ graceMs, acceptMs = 0, idleMs = 0 }) => {
 			keepsIdle = acceptMs + idleMs > 0;
 			const timer = setTimeout(() => cut(connections), graceMs);
-			// Until the proxy notices the shutdown, it opens a new connection for each one that an answer closes.
+			// With `acceptMs`, each answer may close its connection, because the proxy can still open new ones.
 			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
 			// Import on demand, because only the shutdown needs this module.
@@ -119,7 +119,7 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		tls === null
 			? createHttpServer(settings)
 			: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
-	// Node silently drops headers beyond a count, even the token. Their size is limited instead.
+	// Node would silently drop headers beyond a count, even the token. `maxHeaderSize` limits them instead.
 	server.maxHeadersCount = 0;
 	return server;
 }
@@ -127,7 +127,7 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 const quietMs = 0.2;
 const mostTurns = 100;
 
-/** Lets Node accept connections that the system has queued, because the end of listening would reset them. */
+/** Lets Node accept the connections in the listen backlog, because closing the server would reset them. */
 async function queueAccepted(): Promise<void> {
 	for (let turns = 0; turns < mostTurns; turns += 1) {
 		const began = performance.now();

@@ -58,7 +58,7 @@ function causeOf(error: unknown): string | undefined {
 export type Gauges = Readonly<Record<string, number>>;
 
 export interface Metrics {
-	/** `operation` must have few values, because metrics keep each value of a label forever. */
+	/** `operation` must have few distinct values, because metrics keep each label value forever. */
 	begin(): (operation: string, status: number) => void;
 	render(gauges?: Gauges): string;
 }
