@@ -14,6 +14,6 @@ export function versionOf(migrations: readonly Migration[]): number {
 export function newerSchema(name: string, found: number, known: number): StoreError {
 	return new StoreError(
 		'newer_schema',
-		`${name} has schema ${found}, but this mailctl knows only ${known}: upgrade mailctl (databases from before the first release cannot be read)`,
+		`${name} has schema ${found}, but this mailctl knows only ${known} (databases from before the first release cannot be read)`,
 	);
 }

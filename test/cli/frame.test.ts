@@ -136,7 +136,7 @@ describe('the command line', () => {
 		expect((await cli(['lists', 'list', '-o', 'name'], { connect })).stdout).toBe('a\\x1b[2J\\u202eb\\tc\n');
 		expect(JSON.parse((await cli(['lists', 'get', '1', '--json'], { connect })).stdout).name).toBe(name);
 		const { stderr } = await cli(['lists', 'get', '\x1b[2J'], { connect });
-		expect(stderr).toContain('list \\x1b[2J not found');
+		expect(stderr).toContain('list "\\x1b[2J" not found');
 	});
 });
 

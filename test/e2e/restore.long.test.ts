@@ -207,7 +207,7 @@ describe('engine restore', () => {
 		['the database itself', 'news.db', 2, 'is the database itself'],
 		['another file', 'letter.txt', 74, 'is not a mailctl database'],
 		['another program’s database', 'other.db', 74, 'not a mailctl database'],
-		['a newer database', 'newer.db', 74, 'upgrade mailctl'],
+		['a newer database', 'newer.db', 74, 'but this mailctl knows only'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
 		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],
 	])('rejects %s, and changes nothing', (_, file, code, words) => {

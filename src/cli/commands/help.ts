@@ -54,14 +54,14 @@ async function findNode(tree: Tree, words: readonly string[]): Promise<Found | n
 	const entry = tree.find(({ name }) => name === word);
 	if (entry === undefined) {
 		const near = didYouMean(word, [...topicNames, ...tree.map(({ name }) => name)]);
-		throw new UsageError(`no help topic "${word}"`, { hint: [near, topics].filter(Boolean).join(' ') });
+		throw new UsageError(`unknown help topic "${word}"`, { hint: [near, topics].filter(Boolean).join(' ') });
 	}
 	let node = await loadNode(entry);
 	const path = [node.name];
 	for (const next of words.slice(1)) {
 		const child = isCommand(node) ? undefined : childOf(node, next);
 		if (child === undefined)
-			throw new UsageError(`no help topic "${[...path, next].join(' ')}"`, { hint: topics });
+			throw new UsageError(`unknown help topic "${[...path, next].join(' ')}"`, { hint: topics });
 		node = child;
 		path.push(node.name);
 	}

@@ -90,7 +90,7 @@ async function findBy<T extends { id: number | string }>(
 }
 
 export function missing(kind: string, text: string, hint: Hint): CliError {
-	const shown = /\s|^$/.test(text) && !text.includes('"') ? `"${text}"` : text;
+	const shown = /^\d+$|"/.test(text) ? text : `"${text}"`;
 	return new CliError('not_found', exits.notFound, `${kind} ${shown} not found`, { hint });
 }
 

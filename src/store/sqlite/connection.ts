@@ -222,7 +222,7 @@ export function allows(path: string, mode: number): boolean {
 function reasonOf(code: string): string {
 	// SQLite sometimes reports a read error of the disk as damage.
 	if (code.startsWith('SQLITE_CORRUPT'))
-		return 'it seems damaged; "mailctl doctor --only database --full" checks the file and the disk';
+		return 'it seems damaged: "mailctl doctor --only database --full" checks the file and the disk';
 	if (code.startsWith('SQLITE_CANTOPEN')) return 'the database file cannot be opened; check its permissions';
 	if (code.startsWith('SQLITE_NOMEM')) return 'out of memory';
 	return `the disk failed to read or write it (${code})`;

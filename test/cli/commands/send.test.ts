@@ -169,7 +169,7 @@ describe('mailctl send', () => {
 		[
 			['send', '--from', 'news@example.com', '--to', 'a@b.co', '--template', 'Nope'],
 			3,
-			'template Nope not found',
+			'template "Nope" not found',
 		],
 	])('rejects %j with %i, and accepts nothing', async (words, code, message) => {
 		for (const dry of [[], ['-n']]) {

@@ -57,7 +57,7 @@ describe('mailctl senders', () => {
 		expect(await project.run(['senders', 'remove', 'new@example.com', '-y'])).toEqual({
 			code: 3,
 			stdout: '',
-			stderr: 'error: sender new@example.com not found\nhint: did you mean news@example.com?\n',
+			stderr: 'error: sender "new@example.com" not found\nhint: did you mean news@example.com?\n',
 		});
 	});
 

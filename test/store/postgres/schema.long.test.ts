@@ -77,9 +77,7 @@ describePostgres('the schema on PostgreSQL', (server) => {
 		).toEqual([...migrations.map((done) => [done.version, done.name, 1]), [version, 'next', 1]]);
 		await expect(open()).rejects.toMatchObject({
 			code: 'newer_schema',
-			message: expect.stringContaining(
-				`has schema ${version}, but this mailctl knows only ${schemaVersion}: upgrade mailctl`,
-			),
+			message: expect.stringContaining(`has schema ${version}, but this mailctl knows only ${schemaVersion}`),
 		});
 	});
 });

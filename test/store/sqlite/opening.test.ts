@@ -130,7 +130,7 @@ describe('opening a SQLite database', () => {
 		expect(await failure(open())).toEqual(
 			new StoreError(
 				'newer_schema',
-				`${path} has schema ${version}, but this mailctl knows only ${schemaVersion}: upgrade mailctl (databases from before the first release cannot be read)`,
+				`${path} has schema ${version}, but this mailctl knows only ${schemaVersion} (databases from before the first release cannot be read)`,
 			),
 		);
 	});

@@ -81,7 +81,7 @@ describe('mailctl engine tokens', () => {
 		expect(await project.run(['engine', 'tokens', 'revoke', 'shopp', '-y'])).toEqual({
 			code: 3,
 			stdout: '',
-			stderr: 'error: token shopp not found\nhint: did you mean shop?\n',
+			stderr: 'error: token "shopp" not found\nhint: did you mean shop?\n',
 		});
 		expect(await project.json(['engine', 'tokens', 'rm', 'shop', '--yes'])).toEqual({ revoked: ['shop'] });
 		expect((await project.run(['engine', 'tokens', 'revoke', 'shop', '-y'])).code).toBe(3);
