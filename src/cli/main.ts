@@ -51,7 +51,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	const { io } = options;
 	const word = operands(argv)[0]?.word;
 	const isVersion = word === undefined && argv.includes('--version');
-	// For people, the overview and the version load no command.
+	// For people, print the overview and the version without loading a command.
 	if (word === undefined && !isMachine(peek(argv, isVersion ? io.env : {}).format)) {
 		if (isVersion) {
 			await io.stdout.write(`${__VERSION__}\n`);
@@ -71,7 +71,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	return invoke(entry, word === undefined ? [name, ...others] : argv, options);
 }
 
-/** Does not quote the word after an unknown option, which may be a secret. Null if all options are known. */
+/** The word after an unknown option may be a secret, so the error does not quote it. Null if all options are known. */
 function unknownOption(words: readonly string[]): UsageError | null {
 	const flags = words.flatMap((word) => /^--?[a-z][^=]*/i.exec(word)?.[0] ?? []);
 	const flag = flags.find((one) => !globalFlags.has(one));

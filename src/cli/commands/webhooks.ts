@@ -153,7 +153,7 @@ const update = command({
 		const changes = { ...given({ url, type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
 		assertLogin(changes, replace ? '' : hook.login);
-		// A PUT clears an omitted password, and '' says that none is set. Null hides whether one is set, so do not ask.
+		// Ask for a password if a PUT would clear it or none is set (''). Null may hide a password, so do not ask.
 		const input = replace || hook.password === '' ? await withPassword(cx, changes) : changes;
 		const changed = await change(cx, {
 			what: `change webhook ${hook.id}`,
@@ -244,7 +244,7 @@ const secret = command({
 		const call = { signal: cx.signal };
 		let secrets = await log.secrets(call);
 		if (rotate) {
-			// At most two secrets sign, so another rotation drops the older one, which some receivers may still use.
+			// At most two secrets sign. Another rotation drops the older secret, which some receivers may still use.
 			const until = secrets[1]?.date_retired ?? null;
 			const what = `drop the secret that signs until ${until}: receivers that still use it refuse notifications`;
 			if (until !== null) await cx.confirm({ kind: 'mild', what });
@@ -265,7 +265,7 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, deletion, test, listen, deliveries, replay, secret],
 };
 
-/** Returns only given values, because an update must not send an unchanged password. A login turns authorization on. */
+/** Returns only given values, because an update must not change the password. A login turns authorization on. */
 async function readAuth(cx: CommandContext, options: OptionValues<typeof authOptions>) {
 	const { login, passwordFile, passwordStdin, auth } = options;
 	if (passwordFile !== undefined && passwordStdin)
@@ -281,7 +281,7 @@ function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = 
 		throw new UsageError('--auth needs a login', { hint: '--login NAME --password-file FILE' });
 }
 
-/** Asks a person for the password, because with a login alone the target would refuse every notification. */
+/** Asks a person for the password, because a target refuses every notification with a login alone. */
 async function withPassword<I extends Partial<WebhookInput>>(cx: CommandContext, input: I) {
 	const { login = '', is_auth_enabled, password } = input;
 	if (login === '' || is_auth_enabled === false || password !== undefined) return input;

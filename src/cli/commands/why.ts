@@ -52,7 +52,7 @@ export const command = describe({
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
-		// No submission has the id of a message, so the answer has only the state of the queue.
+		// `due.id` is the id of a message and matches no submission, so this call prints only the state of the queue.
 		const due = page.lastIfDue();
 		if (due !== null) await sayWhatHolds(cx, { submission: due.id });
 	},
@@ -238,7 +238,7 @@ class WhyPage {
 			uncertain: `may have arrived or not: its last attempt had no clear end${said}`,
 			canceled: `was canceled${said}`,
 		};
-		// Bulk mail of a list that the address has left is skipped when it is due.
+		// A worker skips bulk mail of a list that the address has left.
 		const isStopped =
 			message.type === 'BULK' &&
 			['staged', 'queued', 'deferred'].includes(state) &&
@@ -249,7 +249,7 @@ class WhyPage {
 		return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
 	}
 
-	/** Returns `before` and the day before which messages are deleted; empty if none are. */
+	/** Returns `before` and a text about deleted messages; empty if retention has deleted none. */
 	#deleted(before: string): string {
 		const deleted = this.#held.told?.deleted;
 		return deleted === undefined ? '' : `${before}${deletedText(deleted, this.#times)}`;
@@ -371,7 +371,7 @@ function bounceText(messages: readonly PersonMessage[]): string {
 	return '';
 }
 
-/** Removes a full stop, because the quoting sentence adds one. A regular expression takes quadratic time on blanks. */
+/** Removes a full stop, because the quoting sentence adds one. `/[.\s]+$/` would take quadratic time on many blanks. */
 function withoutStop(text: string): string {
 	let end = text.length;
 	while (end > 0 && /[.\s]/.test(text[end - 1] ?? '')) end -= 1;

@@ -42,8 +42,8 @@ const worker = command({
 export { worker as command };
 
 /**
- * Prints the counts and how many messages are queued. Throws `queue_paused`, and `not_drained` if a drain leaves messages
- * that are not due (exit code 14), and a usage error without a mail server. Exits with 12 if `--deadline` ends a drain.
+ * Prints the counts and how many messages are queued. Throws `NoSmtp` without a mail server, and `queue_paused`. After
+ * a drain, throws `not_drained` (exit code 14) if messages are not due yet. Exits with 12 if `--deadline` ends a drain.
  */
 async function work(cx: CommandContext, { drain, rate, connections }: Options): Promise<ExitCode> {
 	const pace = paced(rate);

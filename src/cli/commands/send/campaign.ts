@@ -71,8 +71,8 @@ export interface CampaignRun {
 	place: CampaignPlace;
 	session: CampaignSession;
 	/**
-	 * The run that began the campaign: an earlier one (`earlier`), or this one, with the name from `--campaign` (`named`)
-	 * or a generated name (`unnamed`).
+	 * `earlier`: an earlier run began the campaign. `named`: this run began it with `--campaign`. `unnamed`: this run
+	 * generated the name.
 	 */
 	begun: 'unnamed' | 'named' | 'earlier';
 	options: RunOptions;
@@ -98,11 +98,11 @@ export async function beginCampaign(cx: CommandContext, options: SendOptions, re
 	const { campaign, again } = options;
 	if (campaign !== undefined) assertName(campaign);
 	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
-	// A campaign of send calls has its UUID as its name, and no rows to continue: start one with rows under this UUID.
+	// A campaign of send calls accepts no rows, so begin a new campaign of rows with the same UUID.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
 		throw new UsageError(`campaign ${campaign} not found; give --batch a name for a new one`);
-	// A staged campaign of this name may be left from an earlier run of the same command, so continue it.
+	// An earlier run of the same command may have left a staged campaign of this name, so continue it.
 	if (again && there !== null && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
 	await assertResults(options.results, there === null ? null : { place, id: there.id });
@@ -120,8 +120,8 @@ function assertName(name: string): void {
 }
 
 /**
- * Opens a new campaign, or the one that an earlier run began. If the same message went to the same recipients within 24
- * hours, asks a person; a script gets exit code 2. Exit code 5 if the name belongs to another campaign.
+ * Opens a new campaign, or the one that an earlier run began. Asks a person if the same message went to the same
+ * recipients within 24 hours; a script gets exit code 2. Exits with 5 if another campaign has the name.
  */
 export async function openCampaign(
 	beginning: Beginning,
@@ -171,7 +171,10 @@ async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampai
 	return { session: await refusalExplained({ ...beginning, name: key }, spec, opening), begun };
 }
 
-/** With `--again` and no name, a repeated command finds the unfinished repetition, and does not begin a third send. */
+/**
+ * With `--again` and without a name, a repeated command continues the unfinished repetition instead of beginning a
+ * third send.
+ */
 function unlessThere({ name, options }: Beginning): CampaignOpening {
 	if (!options.again) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};
@@ -236,14 +239,14 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	if (status.state === 'canceled') throw wasCanceled(name);
 	if (status.state === 'staged') await release(run);
 	else if (waitingOf(status.messages) + deferred + uncertain === 0) return reportFinished(run, status);
-	// With another service, do not promise to resume it: the delivery may find that another process has locked it.
+	// With another service, do not announce a resumption: the delivery may fail because another process holds the lock.
 	else await cx.note(`the campaign "${name}" is released already${isForeign ? '' : ': resuming it'}`);
 	const released = await campaigns.status(id);
 	await cx.note(`campaign ${name}, ${id}`);
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(run, released.counts, status.replies);
-		// Another service does not have the waiting messages, so a retry is safe, and exit codes may ask for it.
+		// With another service, this machine stores the waiting messages, so exit codes may suggest a retry.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
@@ -261,8 +264,8 @@ export async function assertStaged(run: CampaignRun): Promise<void> {
 }
 
 /**
- * Stages, checks and releases. If a step before the release fails, cancels a campaign with a generated name, which the
- * user does not know. Cancels a `named` one only if staging refused it or the user declined.
+ * Stages, checks and releases. After a failure before the release, cancels a campaign with a generated name, because
+ * the user does not know the name. Cancels a `named` one only if staging refused it or the user declined.
  */
 async function release(run: CampaignRun): Promise<void> {
 	const { cx, begun, place, session, recipients } = run;
@@ -280,7 +283,7 @@ async function release(run: CampaignRun): Promise<void> {
 		step = 'releasing';
 		await releaseOnce(run, status.counts.staged);
 	} catch (error) {
-		// If the release got no answer, the campaign may be released, so do not drop it.
+		// Do not drop a campaign that may be released, because the release got no answer.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		const isEnded = step === 'asking' || (step === 'staging' && error instanceof UsageError);
 		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);
@@ -297,7 +300,7 @@ async function release(run: CampaignRun): Promise<void> {
 	}
 }
 
-/** After a release without a clear answer, reads the state of the campaign. Exit code 13 if the state is unclear too. */
+/** If the answer to the release is unclear, reads the campaign's state. Throws exit code 13 if that is unclear too. */
 async function releaseOnce({ place, session }: CampaignRun, expect_count: number): Promise<void> {
 	const { campaigns } = place;
 	try {
@@ -306,7 +309,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
 		const state = (await campaigns.status(session.id).catch(() => null))?.state ?? null;
 		if (state === 'released') return;
-		// After a 5xx from the service itself, the release no longer runs, so the state is final.
+		// A 5xx from the service itself means that the release has ended, so the state will not change.
 		const isError = error.http !== null && error.http.status >= 500;
 		if (state !== null && isError && !error.unanswered) throw error;
 		const message = `the campaign may or may not be released: ${error.message}`;
@@ -317,7 +320,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 	}
 }
 
-/** Cancels a campaign. If that fails, only warns, because another error ends the command. A released one stays. */
+/** Cancels a campaign that is not released. A failure only warns, because another error ends the command. */
 async function drop({ cx, place, session }: CampaignRun): Promise<void> {
 	try {
 		await place.campaigns.cancel(session.id, { forget: true });
@@ -349,7 +352,7 @@ async function assertSendable(run: CampaignRun, errors: readonly string[]): Prom
 
 function assertCount({ begun, session, options, recipients }: CampaignRun, counts: AcceptCounts): void {
 	const { key: name } = session;
-	// Do not name the list if an earlier run staged it: it may have changed.
+	// Do not name the list if an earlier run staged the campaign, because the list may have changed.
 	const of = begun === 'earlier' ? `the campaign "${name}", staged by an earlier run,` : recipients.of;
 	const stays = ['it stays staged: ', mailctl('campaigns', 'cancel', name), ' frees its name'];
 	assertExpected(recipientsOf(counts), of, options, begun === 'unnamed' ? [] : [stays]);
@@ -381,7 +384,7 @@ async function* addresses(lines: AsyncIterable<ResultLine>): AsyncGenerator<stri
 	for await (const { state, to } of lines) if (state !== 'rejected' && state !== 'suppressed') yield to;
 }
 
-/** Yields the rows of a campaign, or of a list the first `limit` messages. */
+/** Yields the rows of a campaign. A campaign of lists has no rows, so yields its messages, at most `limit`. */
 function linesOf({ cx, place, session, recipients }: CampaignRun, limit?: number) {
 	const isOfRows = recipients.selection === null || place.isForeign;
 	return isOfRows ? rowLines(cx, place, session.id) : messageLines(cx, session.id, limit);
@@ -397,7 +400,7 @@ async function reportFinished(run: CampaignRun, status: CampaignStatus) {
 	return exitOf(cx, outcomesOf(status.messages), unsentOf(status));
 }
 
-/** `known`: the replies before the release. If they have not changed, they are not printed again. */
+/** `known`: the replies before the release, which are not printed again if they have not changed. */
 async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignStatus['replies']) {
 	const { cx, place, options } = run;
 	const { id, key: name } = run.session;
@@ -419,7 +422,7 @@ async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignSt
 	return concludeDelivery(cx, summary, { waiting: waitingOf(after.messages), campaign, ...unsentOf(after) });
 }
 
-/** If the results cannot be written, the error says that only they are missing, and how to get them later. */
+/** If the file cannot be written, the error says how to get the results later. */
 async function writeResults(run: CampaignRun): Promise<void> {
 	const { cx, session, options } = run;
 	const later = mailctl('campaigns', 'results', session.key, '--save', 'FILE');

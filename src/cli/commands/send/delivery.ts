@@ -36,7 +36,7 @@ import {
 } from './report.js';
 import { sayTime, sendHint, uploadAttachments } from './request.js';
 
-/** Refuses before anything is accepted, because without a mail server the messages would wait forever. */
+/** Throws before anything is accepted, because without a mail server the messages would wait forever. */
 export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions): Promise<void> {
 	const { local } = await cx.connection();
 	if (local === null || wait === false) return;
@@ -46,8 +46,8 @@ export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions)
 type Sent = Accepted & { answer: SendResult };
 
 /**
- * Uploads the files and makes a send call. The error of a test message suggests no idempotency key, because a second
- * test does no harm.
+ * Uploads the files and makes a send call. Errors of a test message suggest no idempotency key, because a second test
+ * does no harm.
  */
 export async function accept(
 	cx: CommandContext,
@@ -90,8 +90,8 @@ export async function deliverSent(cx: CommandContext, sent: Sent, options: RunOp
 }
 
 /**
- * Without a clear answer, throws exit code 13 instead of a network or server error, which scripts would retry and so
- * send twice. `key`: the idempotency key for a safe retry, if there is one.
+ * Without a clear answer, throws exit code 13: after a network or server error, scripts would retry and send twice.
+ * `key`: the idempotency key for a safe retry, if there is one.
  */
 export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key: string | null): Promise<T> {
 	try {
@@ -196,7 +196,7 @@ interface Watched extends Delivery {
 async function deliverHere(delivery: Watched, local: LocalEngine): Promise<DeliverySummary> {
 	const { cx, scope, total, messages, signal } = delivery;
 	const { rate, connections, waitTimeout: stallMs = defaultWaitMs } = delivery.options;
-	// `deliver` counts only messages that this run sends, so add those that were finished before.
+	// `deliver` counts only messages that this run sends, so add the earlier ones.
 	const earlier = (await messages.progress(scope)).messages;
 	const before = Math.max(0, total - waitingOf(earlier) - (earlier.deferred ?? 0));
 	const progress = cx.progress('sending', total, before);
@@ -210,7 +210,7 @@ async function deliverHere(delivery: Watched, local: LocalEngine): Promise<Deliv
 		});
 		// Count again, because another process or an earlier call may have sent some messages of the scope.
 		const { messages: states } = await messages.progress(scope);
-		// Messages of a refused sender are deferred until a person acts, so the delivery is not settled.
+		// Messages of a refused sender wait for a person, so the delivery is not settled.
 		const isHeld = summary.kind === 'stopped' || isRefusedSender(summary.reason);
 		const isDone = !isHeld && waitingOf(states) === 0;
 		return { ...summary, ...(isDone && { kind: 'settled', reason: null }), counts: outcomesOf(states) };
@@ -221,7 +221,7 @@ async function deliverHere(delivery: Watched, local: LocalEngine): Promise<Deliv
 
 const firstPauseMs = 30;
 const longestPauseMs = 1_000;
-/** A paused queue recovers only at its next attempt, so wait at least this long before giving up. */
+/** A paused queue recovers only at its next attempt, so give up only after this time without progress. */
 const pausedMs = 5_000;
 
 async function waitForServer(delivery: Watched): Promise<DeliverySummary> {
@@ -282,7 +282,7 @@ async function watchWindow({ cx, scope }: Delivery) {
 	return { signal: controller.signal, stop: () => clearInterval(timer) };
 }
 
-/** How many messages to search for a refused sender: only the last ones of a submission, which are sent last. */
+/** The most messages to search for a refused sender, from the end of a submission, because a worker sends them last. */
 const mostLookedAt = 20;
 
 async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
@@ -300,8 +300,8 @@ const triedAgain: ReadonlySet<ExitCode> = new Set([
 ]);
 
 /**
- * Runs work after an acceptance. An error that suggests a retry is replaced by one that says that the messages are
- * accepted, with exit code 14 for the codes in `triedAgain`. `campaign`: its name, or null for one submission.
+ * Runs `work` after an acceptance. Replaces an error that suggests a retry by one that says that the messages are
+ * accepted. Exit codes in `triedAgain` become 14. `campaign`: its name, or null for one submission.
  */
 export async function afterAcceptance(
 	cx: CommandContext,
@@ -390,7 +390,10 @@ async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, c
 
 const drain = mailctl('worker', '--drain');
 
-/** Returns `partly` (9) if a message bounced or failed, if recipients were left out, or if nobody gets the message. */
+/**
+ * Returns 13 if the outcome of a message is uncertain. Returns `partly` (9) if a message bounced or failed, if
+ * recipients were left out, or if nobody gets the message.
+ */
 export async function exitOf(
 	cx: CommandContext,
 	{ uncertain, bounced, failed }: DeliverySummary['counts'],

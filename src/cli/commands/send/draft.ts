@@ -70,7 +70,8 @@ export class Draft {
 	}
 
 	/**
-	 * Returns variables without a default that are neither in the context nor built in. A field may have their values.
+	 * Returns variables that have no default, are not in the context and are not built in. Fields may supply their
+	 * values.
 	 */
 	open(content: Pick<Content, 'subject' | 'text' | 'html'> = this.content): string[] {
 		return usedVariables(content).filter(
@@ -79,8 +80,9 @@ export class Draft {
 	}
 
 	/**
-	 * Throws `UsageError` if a variable has no value for one of the addresses. A field needs a value for the subscriber;
-	 * an address in several lists counts as without values. Other services do not show values, so any field is enough.
+	 * Throws `UsageError` if a variable has no value for one of the addresses. With mailctl, a field counts if the
+	 * subscriber has a value for it; an address in several lists has no values. Other services do not show values, so any
+	 * field counts.
 	 */
 	async assertVariables({ strictVars, bulk, to }: SendOptions): Promise<void> {
 		if (!(strictVars ?? bulk)) return;
@@ -121,8 +123,8 @@ export class Draft {
 	}
 
 	/**
-	 * Warns of variables without a value. With `strict`, warns only of names that resemble a known one, because a later
-	 * check refuses all of them. `columns`: the variables of each row.
+	 * Warns of variables without a value. With `strict`, a later check refuses them, so warns only if a name resembles a
+	 * known variable. `columns`: the variables of each row.
 	 */
 	async warnOfVariables(strict: boolean, columns: readonly string[] = []): Promise<void> {
 		if (this.isOpaque) return;
@@ -159,7 +161,7 @@ export class Draft {
 		return composed;
 	}
 
-	/** Returns the values of the subscriber: the one in the request's list or, without a list, the only match. */
+	/** Returns the subscriber's values. Without a list in the request, an address in several lists gets no values. */
 	async addressee(text: string): Promise<Addressee> {
 		const cx = this.#cx;
 		const to = parseAddress(text)?.address ?? text;
@@ -198,7 +200,7 @@ export function asSubscriber({ email, name, meta }: Subscriber, email_reason: st
 	return { to: email, values: { name, email_reason, ...values } };
 }
 
-/** True if the service composes messages itself. A message composed here could differ from them. */
+/** True if the service composes messages itself. A message composed here could differ from the sent one. */
 export async function isMadeElsewhere(cx: CommandContext): Promise<boolean> {
 	return (await (await cx.api()).capabilities()).service !== 'mailctl';
 }

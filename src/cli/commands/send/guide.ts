@@ -36,7 +36,7 @@ const questions: readonly Question[] = [
 	{
 		isOpen: async ({ template, subject, markdownFile }) => {
 			if (template !== undefined || subject !== undefined) return false;
-			// A Markdown file's first heading is the subject. Do not read stdin for it: the send reads stdin.
+			// The first heading of a Markdown file is the subject. Do not read stdin here, because the send needs it.
 			if (markdownFile === undefined || markdownFile.path === null) return markdownFile === undefined;
 			return (await readMarkdown(markdownFile))?.subject === null;
 		},
@@ -109,7 +109,6 @@ async function askAudience(cx: CommandContext): Promise<Partial<SendOptions>> {
 	return { to: words(typed) };
 }
 
-/** Takes the only verified sender without a question, and offers a choice of several. */
 export async function askSender(cx: CommandContext): Promise<string> {
 	const { senders } = await cx.api();
 	const known = await collect(walk(senders, {}, { signal: cx.signal, limit: 2 })).catch((error: unknown) => {
@@ -156,7 +155,7 @@ function needed(reason: string) {
 
 /**
  * Shows the message, and sends test messages as often as the user wants. Returns the options with the answers, and the
- * number of recipients, null if only staging can count them. Throws `Declined`.
+ * number of recipients (null if only staging can count them). Throws `Declined`.
  */
 async function decide(cx: CommandContext, given: SendOptions) {
 	const options = settled(given, cx);
@@ -185,7 +184,7 @@ async function decide(cx: CommandContext, given: SendOptions) {
 
 type Seen = Awaited<ReturnType<typeof lookAt>>;
 
-/** Returns the number of recipients, with suppressed ones; null if only staging can count them. */
+/** `recipients` includes suppressed ones. It is null if only staging can count them. */
 async function lookAt(cx: CommandContext, options: SendOptions) {
 	const [to] = options.to;
 	if (to !== undefined) {

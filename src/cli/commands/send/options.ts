@@ -5,7 +5,6 @@ import { isMachine } from '../../frame/globals.js';
 import { paced } from '../../frame/values.js';
 import { answer } from '../../render/columns.js';
 
-/** Defines an option and names its value in the help. */
 function valued<K extends 'text' | 'list'>(kind: K, placeholder: string, summary: string) {
 	return { kind, placeholder, summary };
 }

@@ -28,7 +28,7 @@ export interface CampaignPlace {
 	campaigns: Campaigns;
 	/**
 	 * Locks staging of the campaign for this process until its release or the end of the command. Throws `JobError` if
-	 * another process has the lock (`in_use`), or if the campaign began on a service of another kind.
+	 * another process has the lock (`in_use`), or if a local database has the campaign (`other_road`).
 	 */
 	hold(campaign: string): Promise<void>;
 	/**
@@ -39,10 +39,8 @@ export interface CampaignPlace {
 }
 
 /**
- * Returns the campaigns of the target or, if it has none, of a local database. Call it once per command, because the
- * result keeps the locks: two processes staging the same campaign would overwrite each other's rows. Notes on this
- * machine that a server has the campaign: behind an error page, the server may later look like a service without
- * campaigns, and a second campaign in the local database would send everything again.
+ * Returns the campaigns of the target. If it has none, returns those of a local database. Call it once per command,
+ * because the result keeps the locks: two processes staging the same campaign would overwrite each other's rows.
  */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
@@ -62,6 +60,8 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 		locks.set(key, await unlessRefused(files.hold(key, `the campaign "${key}"`)));
 		if (target.kind !== 'remote') return;
 		await unlessRefused(assertNotHere(cx, files.database, key));
+		// Note on this machine that a server has the campaign. If the server later answers with an error page, it looks like
+		// a service without campaigns, and a second campaign in the local database would send everything again.
 		await unlessRefused(files.leaveToDeployment(key));
 	};
 	return {
@@ -121,7 +121,6 @@ async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	});
 }
 
-/** The number of concurrent requests without `--connections`. */
 const defaultConnections = 8;
 
 class ForeignPlace implements CampaignPlace {

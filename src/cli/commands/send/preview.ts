@@ -42,7 +42,6 @@ interface DryRun extends First {
 	plan: Foreseen;
 }
 
-/** Shows the request instead of the message if another service composes the message. */
 export async function showDryRun(cx: CommandContext, { sentence, plan, ...first }: DryRun): Promise<void> {
 	const { draft, addressee } = first;
 	const { template_unique_id, subject } = draft.request;
@@ -65,7 +64,6 @@ export async function showDryRun(cx: CommandContext, { sentence, plan, ...first 
 	await cx.out.raw(`${cleanLines(lines.join('\n'))}\n`);
 }
 
-/** Returns the request for one recipient of a campaign, with the variables that the content uses. */
 function requestFor({ draft, addressee: { to, values } }: First): SendRequest {
 	const { context: shared, ...rest } = draft.request;
 	const all = Object.entries({ email: to, ...values, ...shared });
@@ -131,12 +129,11 @@ async function writeNew(cx: CommandContext, path: string, bytes: Buffer): Promis
 	await cx.note(`wrote ${path}`);
 }
 
-/** Sends the message of `first` to another address, as transactional mail. */
 export async function sendTest(cx: CommandContext, first: First, to: string, options: SendOptions) {
 	const { draft, addressee } = first;
 	const { cc, bcc, ...shared } = draft.request;
 	const values = Object.entries({ ...addressee.values, ...shared.context });
-	// Omit empty values, which the service refuses. For a recipient without values, it fills in empty text itself.
+	// Omit empty values: the service refuses them, and fills in empty text for a recipient without values.
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
 	const mail = { ...shared, type: 'TRANSACTIONAL' as const, context };
 	const request: SendRequest = { ...mail, to: [to] };

@@ -106,7 +106,7 @@ export async function assertListsAllowed(cx: CommandContext, { lists }: Selectio
 	}
 }
 
-/** The time of one staging call: progress stays visible, and no proxy or `--timeout` ends a call for a million rows. */
+/** The longest staging call. Short calls show progress, and end before the timeout of a proxy or `--timeout`. */
 const longestPartMs = 1_000;
 
 /** Stages each list in several calls. The last answer for a list has the first rejects of all its calls. */
@@ -161,7 +161,10 @@ export async function listSource(cx: CommandContext, options: SendOptions): Prom
 	return { of, open };
 }
 
-/** Asks a mailctl service whom staging would leave out: in every dry run, otherwise only if that is possible. */
+/**
+ * Asks a mailctl service whom staging would leave out. A dry run always asks; a preview asks only if filters or missing
+ * values may leave people out.
+ */
 async function survey(
 	cx: CommandContext,
 	options: SendOptions,

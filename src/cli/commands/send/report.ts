@@ -84,7 +84,10 @@ export function noRecipients(of: string, leftOut: readonly string[]): UsageError
 	return new UsageError(`${of} has no recipients; nothing was sent`, hint === undefined ? {} : { hint });
 }
 
-/** Throws `UsageError`. `found`: recipients, with suppressed ones. `stays`: a hint for a campaign that stays staged. */
+/**
+ * Throws `UsageError` if the count breaks `--expect-count` or `--max-recipients`. `found` includes suppressed
+ * recipients. `stays`: a hint for a campaign that stays staged.
+ */
 export function assertExpected(
 	found: number,
 	of: string,
@@ -169,7 +172,7 @@ interface Kind {
 	line: string;
 }
 
-/** An error that quotes a value is another kind for each value, so stop counting new kinds here. */
+/** The most kinds of errors in memory. An error text may quote a value and so be a new kind in each row. */
 const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
@@ -186,7 +189,7 @@ export class Findings {
 		this.#isEach = isMachine(out.format);
 	}
 
-	/** `count`: recipients with this finding; 0 if the recipient is already counted and only its name is added. */
+	/** `count`: recipients with this finding. With 0, adds only the name of a recipient that is counted already. */
 	add({ line, to, code, text }: Finding, count = 1): void {
 		this.rejected += count;
 		this.#lacksValues ||= code === missingVariable;

@@ -65,7 +65,6 @@ export async function prepare(cx: CommandContext, options: SendOptions): Promise
 	return draft;
 }
 
-/** Finds the sender of a mailbox; null if there is none. Does not ask other services. */
 async function findSender(cx: CommandContext, from: string): Promise<Sender | null> {
 	const mailbox = parseMailbox(from);
 	const api = await cx.api();
@@ -80,7 +79,6 @@ async function findSender(cx: CommandContext, from: string): Promise<Sender | nu
 	return null;
 }
 
-/** Adds the sender's name to `from`, unless it has a name. */
 function withNameOf(sender: Sender | null, from: string): string {
 	const mailbox = parseMailbox(from);
 	const name = sender?.full_name ?? '';
@@ -99,7 +97,7 @@ async function readBodies(options: SendOptions) {
 	return { subject, text_body, html_body };
 }
 
-/** Another service would send `#name|friend#` literally. */
+/** Without this refusal, another service would send `#name|friend#` literally. */
 function noDefaults(reference: string): UsageError {
 	const name = variableName(reference);
 	return new UsageError(`#${reference}#: this service does not support defaults of variables`, {
@@ -107,7 +105,7 @@ function noDefaults(reference: string): UsageError {
 	});
 }
 
-/** Returns the id of the campaign that messages to `--to` join. It must exist unless it is given as a UUID. */
+/** Returns the id of the campaign that messages to `--to` join. A name must exist; a UUID may be new. */
 async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Promise<string | undefined> {
 	if (campaign === undefined || isUuid(campaign)) return campaign;
 	if (to.length === 0) return undefined;
@@ -192,7 +190,6 @@ export function namedIn(files: readonly FileToSend[]): Attachment[] {
 	return files.map(({ name, type, sha256 }) => ({ name, type, sha256 }));
 }
 
-/** Uploads each file once, unless the service already has it. */
 export async function uploadAttachments(cx: CommandContext, files: readonly FileToSend[]): Promise<void> {
 	if (files.length === 0) return;
 	const attachments = await need(await cx.api(), 'attachments', '--attach');

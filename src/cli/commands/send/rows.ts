@@ -1,7 +1,7 @@
 /**
- * The rows of a table, or the send requests of a batch, as the recipients of a campaign. A pipe can be read only once,
- * so it is copied to an unnamed file: the hash of all rows must be known before the first is used. A survey applies the
- * rules of staging to the rows.
+ * The rows of a table, or the send requests of a batch, as the recipients of a campaign. A pipe is copied to an unnamed
+ * file, because staging needs the hash of all rows before the first row. A survey applies the rules of staging to the
+ * rows.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -123,7 +123,7 @@ async function orClose<T>(opened: { close(): Promise<void> }, work: () => Promis
 
 type Sink = Pick<Campaigns, 'put' | 'putRequests' | 'complete'>;
 
-/** Rows that can be read once. `stageRest` closes them; other callers must. */
+/** Rows that can be read only once. `stageRest` closes them; every other caller must close them. */
 interface OpenRows<Row> {
 	rows: AsyncIterable<Row>;
 	/** The origin of the rows and how they are read. A run with the same source reads the same rows. */
@@ -409,7 +409,7 @@ function addRow(
 	return fresh;
 }
 
-/** True by default: if a column is missing, every message would show `#name#`. */
+/** Strict by default: if a column is missing, every message would show `#name#`. */
 function isStrict({ strictVars }: SendOptions): boolean {
 	return strictVars ?? true;
 }
@@ -469,13 +469,13 @@ async function judgingRows(cx: CommandContext, draft: Draft, isStrict: boolean) 
 async function assertNoUnknownColumns(cx: CommandContext, draft: Draft, { header, columns }: OpenTable) {
 	if (draft.isOpaque) return;
 	const { subject, text, html } = draft.content;
-	// Check without defaults: with one, every message would show the default instead of the column.
+	// Check without defaults, because a default hides a wrong name: every message would show the default.
 	const [bare = '', bareText = '', bareHtml = ''] = [subject, text ?? '', html ?? ''].map(withoutDefaults);
 	const misnamed = misnamedVariables([bare, bareText, bareHtml], header, columns);
 	if (misnamed.length === 0) return;
 	const open = draft.open({ subject: bare, text: bareText, html: bareHtml });
 	const fields = (await fieldsOf(cx)) ?? [];
-	// Accept a column that is not a variable if a field has its name: then the values come from the field.
+	// Accept the name of an unmapped column if it is also a field, because the values then come from the field.
 	const refused = misnamed.filter(
 		({ written, variable }) =>
 			!isVariableName(written) ||
@@ -531,7 +531,7 @@ async function judgingRequests(
 		if (parsed.kind === 'invalid') throw invalid(parsed.errors);
 		const one = parsed.value;
 		if (one.kind === 'rejected') {
-			// Name the recipient only if the request has the right shape; the line is enough otherwise.
+			// Name the recipient only if the request is valid. Otherwise, the line number identifies the request.
 			const isShaped = isOurs && sendFields.parse(row.request).kind === 'valid';
 			return refused((isShaped && one.to) || '', one.code, one.error);
 		}
@@ -552,7 +552,7 @@ function complaintOf(error: unknown): string {
 	throw error;
 }
 
-/** Returns the variables without a value. The variables of a template are unknown here, so it returns none for it. */
+/** Returns the variables without a value. Returns none for a template, because its content is unknown here. */
 function missingOf({ subject, text_body, html_body, template_unique_id, context }: CheckedSend): string[] {
 	if (template_unique_id !== null) return [];
 	const used = usedVariables({ subject: subject ?? '', text: text_body, html: html_body });

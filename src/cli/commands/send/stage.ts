@@ -140,7 +140,7 @@ async function preview(cx: CommandContext, audience: Audience, options: SendOpti
 	await showPreview(cx, first, countsOf(survey), options);
 }
 
-/** Omits the values of the row: a wrong value there must not fail the check of the whole campaign. */
+/** Omits the values of the row, because one wrong value must not fail the check of the whole campaign. */
 function requestOf({ draft }: Audience, first: First): SendRequest {
 	return first.request ?? { ...(draft ?? first.draft).request, to: [first.addressee.to] };
 }

@@ -87,7 +87,7 @@ export async function resolveSubscriber(cx: CommandContext, within: InList, text
 	throw missing('subscriber', `${text} of list ${id} "${name}"`, mailctl('subscribers', 'find', text));
 }
 
-/** Compares addresses case-insensitively, even if the service does not, or ignores the filter. */
+/** Compares each answer case-insensitively, because a service may compare by case or ignore the filter. */
 export async function findSubscriber(cx: CommandContext, { subscribers }: InList, text: string) {
 	const { signal } = cx;
 	if (isRecordId(text)) return orNull(subscribers.get(Number(text), { signal }));
@@ -149,7 +149,6 @@ export async function* walkSubscribers(cx: CommandContext, { id }: List, filter:
 
 type TupleFilter = SubscriberFilter & { keys: TupleKeys };
 
-/** Yields the values of `keys` of each subscriber. */
 export async function* walkTuples(cx: CommandContext, list: List, { keys, ...filter }: TupleFilter) {
 	const { tuples } = (await (await cx.api()).capabilities()).ext;
 	if (tuples !== undefined)

@@ -24,7 +24,7 @@ export const suppressionColumns: Columns<Suppression> = [
 	column('source', 'SOURCE', { isOptional: true }),
 	column('expires_at', 'EXPIRES', {
 		isOptional: true,
-		// Shows days, and the hour only if it is not midnight, because a table has little space.
+		// Omit midnight, because a table has little space.
 		lines: ({ expires_at }, times) =>
 			expires_at === null ? [] : [times.text(expires_at).replace(/ 00:00$/, '')],
 		time: 'text',
@@ -62,7 +62,7 @@ export async function listOf(cx: CommandContext, text: string | undefined): Prom
 
 const unitMicros = { d: microsPerDay, h: 3_600 * microsPerSecond, m: 60 * microsPerSecond } as const;
 
-/** Unlike in other options, where it is in the past, `7d` is in the future here. */
+/** `7d` means 7 days from now here, but 7 days ago in other options. */
 export function parseExpires(cx: CommandContext, text: string): string {
 	const now = cx.clock.now();
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });

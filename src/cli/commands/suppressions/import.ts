@@ -82,7 +82,7 @@ export const suppressionImport = command({
 			const rejects = await openRejects({ path: asked, ...layout });
 			try {
 				const goOn = 'what is counted stays; run the same command again for the rest';
-				// Pass no signal, so that the totals include a batch in flight.
+				// Pass no signal, so that a stop waits for the batch in flight, and the totals include it.
 				const put: TakeSuppressions = (rows) => suppressions.put(rows);
 				const write = rejects.write.bind(rejects);
 				const result = await runShown(cx, job(put), { write, rows: null, goOn });

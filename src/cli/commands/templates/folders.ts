@@ -81,7 +81,6 @@ export async function push(cx: CommandContext, { directory, names, prune }: Push
 	await report(cx, { push: directory }, outcomes);
 }
 
-/** Prints what was pushed or pulled, or would be. */
 async function report(cx: CommandContext, place: { push: string } | { pull: string }, outcomes: Outcome[]) {
 	const [[verb, directory] = []] = Object.entries(place);
 	const counts = (['created', 'updated', 'unchanged', 'deleted'] as const).flatMap((action) => {
@@ -169,7 +168,10 @@ async function agreeToReplace(cx: CommandContext, directory: string, lost: reado
 	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
 }
 
-/** Maps each subject to the folder that has it, or else to a new one, with a part of its hash if the name is taken. */
+/**
+ * Maps each subject to its folder, or to a new one. A new folder gets a part of the subject's hash if its name is
+ * taken.
+ */
 function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
 	const plain = folderNames(all.map(({ name }) => name));
 	const places = new Map<string, string>();
@@ -191,7 +193,7 @@ async function compare(path: string, template: Template, there: TemplateFolder |
 	const wanted: Record<Part, string | null> = {
 		name: /[\r\n]/.test(name) ? null : `${name}\n`,
 		html_body: html_body || null,
-		// A template without any body gets an empty text file.
+		// A template without any body gets an empty text file, because `push` needs a body.
 		text_body: text_body === '' && html_body !== '' ? null : text_body,
 	};
 	const differences: Difference[] = [];
@@ -207,7 +209,6 @@ async function compare(path: string, template: Template, there: TemplateFolder |
 	return differences;
 }
 
-/** Returns null if there is no such directory. */
 async function readFolders(directory: string): Promise<TemplateFolder[] | null> {
 	const entries = await orMissing(readdir(directory, { withFileTypes: true }));
 	if (entries === null) return null;
@@ -247,7 +248,7 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 		hasBody ||= part !== 'name';
 		const fault = utf8Fault(bytes);
 		if (fault !== null) throw new UsageError(`${file} ${fault}`);
-		// Do not remove a mark silently, because `pull` must write the bytes that were pushed.
+		// Refuse a byte order mark instead of removing it: `pull` must write the bytes that `push` read.
 		if (byMark(bytes) !== null)
 			throw new UsageError(`${file} begins with a byte order mark: save it as UTF-8 without one`);
 		values[part] = part === 'name' ? trimWhitespace(bytes.toString()) : bytes.toString();

@@ -119,7 +119,7 @@ async function sendTest(cx: CommandContext, { webhooks }: Api, [hook]: Webhook[]
 	throw new CliError('test_failed', exits.partly, sentenceOf(answer));
 }
 
-/** Passes no signal, because these calls must run even if a signal ended the command. */
+/** Passes no signal, because the webhooks must be deleted even if a signal ended the command. */
 async function unregister(cx: CommandContext, { webhooks }: Api, made: readonly Webhook[]): Promise<void> {
 	for (const { id } of made)
 		await orNull(webhooks.delete(id)).catch(() =>
@@ -151,7 +151,7 @@ function webUrl(text: string | undefined, flag: string): URL | null {
 	throw new UsageError(`${flag}: "${shownUrl(text)}" is not an http or https URL`);
 }
 
-/** Returns a function that reads the secrets, because they may rotate while this command listens. */
+/** Returns a function that reads the secrets again, because they may rotate while this command listens. */
 async function secretsOf(cx: CommandContext, api: Api): Promise<() => Promise<readonly string[] | null>> {
 	const { deliveries } = (await api.capabilities()).ext;
 	if (deliveries === undefined) {
@@ -191,7 +191,7 @@ interface Received {
 	body: unknown;
 }
 
-/** The status of the target's answer, or why none came, with the URL free of secrets. */
+/** `url` has no user name or password. */
 type Forwarded = { kind: 'answered'; status: number } | { kind: 'unanswered'; url: string; why: string };
 
 interface ReceiverOptions {
@@ -205,7 +205,7 @@ interface ReceiverOptions {
 }
 
 const maxBodyBytes = 1024 * 1024;
-/** The sender of a notification waits longer than this. */
+/** Shorter than the time limit of the notification's sender, so that the sender gets an answer. */
 const forwardMs = 12_000;
 
 async function startReceiver(options: ReceiverOptions) {
@@ -267,7 +267,10 @@ async function receive(
 	});
 }
 
-/** Forwards bytes and headers unchanged, so that the target can check the signature. Follows no redirects. Never throws. */
+/**
+ * Forwards the body unchanged with its content type and signature, so that the target can check them. Follows no
+ * redirects. Never throws.
+ */
 async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Promise<Forwarded> {
 	const kept = new Headers();
 	for (const name of ['content-type', 'authorization', ...Object.values(signatureHeaders)]) {

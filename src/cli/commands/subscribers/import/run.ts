@@ -89,7 +89,7 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 /** The source of this run, and the stopped run that `--resume` continues. */
 type Identity = Awaited<ReturnType<typeof identify>>;
 
-/** With `--resume`, refuses another source or other options than those of the stopped run, before any write. */
+/** With `--resume`, throws before any write if the source or the options differ from those of the stopped run. */
 async function identify(cx: CommandContext, job: TableJob) {
 	const { file, isOnce, list, table, options } = job;
 	let sha256 = '';
@@ -103,7 +103,7 @@ async function identify(cx: CommandContext, job: TableJob) {
 	}
 	const source = isOnce ? { job: options.job ?? `stdin ${cx.clock.now()}` } : { sha256 };
 	const key = importKey({ ...job, ...table, source });
-	// Each run of an unnamed stream is a separate job.
+	// Without `--job`, nothing identifies a stream, so each run is a new import.
 	if (isOnce && options.job === undefined) return { key, sha256, rows, mark: null, earlier: null };
 	const { target } = await cx.connection();
 	const where = target.kind === 'local' ? shownDatabase(target.url) : target.baseUrl;
@@ -122,7 +122,7 @@ async function identify(cx: CommandContext, job: TableJob) {
 
 type Begun = Pick<Identity, 'key' | 'earlier'> & { imports: Imports };
 
-/** Appends only to the rejects file of the stopped run. Rejects of another import would hide those of this one. */
+/** Appends only to the rejects file of the stopped run, because a file must not mix the rejects of two imports. */
 async function openRejectsOf(
 	cx: CommandContext,
 	job: PutJob,
@@ -135,7 +135,7 @@ async function openRejectsOf(
 	const { position } = await imports.open(key, spec, { signal: cx.signal });
 	const path = options.rejects ?? (earlier === null ? rejectsPath : besides(rejectsPath, earlier.rejects));
 	const isKnown = earlier?.rejects === resolve(path);
-	// Without a mark, the usual rejects file may belong to another import.
+	// Without a mark, the default rejects file may belong to another import.
 	const resume = earlier === null ? options.rejects !== undefined : isKnown;
 	const isNew = position === 0 && !isKnown;
 	const rejects = await openRejects({ ...layout, ...(isNew ? { path: rejectsPath } : { path, resume }) });
@@ -147,7 +147,7 @@ async function openRejectsOf(
 	return rejects;
 }
 
-/** Returns `found`, with the folder spelled as in `path` if it is the same one. */
+/** Returns `found`. If both paths have the same folder, spells the folder as the user did in `path`. */
 function besides(path: string, found: string): string {
 	return dirname(found) === resolve(dirname(path)) ? join(dirname(path), basename(found)) : found;
 }
@@ -159,8 +159,8 @@ interface Mark {
 }
 
 /**
- * Each run stores a mark with the hash of the file, the key of the session, and the path of the rejects file. The key
- * depends on the hash, so without a mark a changed file would look like a new import.
+ * Each run stores a mark: the hash of the file, the key of the session and the path of the rejects file. Without a
+ * mark, a changed file would look like a new import, because the key depends on the hash.
  */
 class MarkFile {
 	readonly path: string;
@@ -202,7 +202,7 @@ export interface ImportIdentity {
 	delimiter: string;
 }
 
-/** Returns 64 hex digits. A resumed run may have another batch size, because rows are numbered. */
+/** Returns 64 hex digits. Omits the batch size: a resumed run may change it, because rows are numbered. */
 export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
 	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
 	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];
@@ -243,12 +243,12 @@ async function placeOf(cx: CommandContext, { options, limits: { rate }, isOnce }
 	return { imports: foreign, foreign, batchRows: foreignBatchRows(options) };
 }
 
-/** Progress counts whole batches, and Ctrl-C waits for one, so a batch is small if each row is a request. */
+/** Other services need a request per row. Batches are small, because Ctrl-C and progress wait for a whole batch. */
 function foreignBatchRows({ batchSize, concurrency }: ImportOptions): number {
 	return Math.min(batchSize, concurrency * roundsPerBatch);
 }
 
-/** Limits a batch to the rows of one second, because its rows are put at full speed. */
+/** Limits a batch to the rows of one second, because nothing delays the rows within a batch. */
 export function batchRowsAt(rowsPerSecond: number, batchRows: number): number {
 	return Math.max(1, Math.min(batchRows, Math.floor(rowsPerSecond)));
 }
@@ -280,7 +280,7 @@ interface Pace {
 	sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Returns rows and rules of the import. A thread reads and checks a large file, unless each row is a request. */
+/** A worker thread reads and checks a large file, but not a stream, and not if the service needs a request per row. */
 async function rowsOf(
 	cx: CommandContext,
 	{ file, isOnce, table, mapping, spec, options: { delimiter }, limits: { maxErrors } }: TableJob,
@@ -293,7 +293,7 @@ async function rowsOf(
 	return readBundles === null ? job : { ...job, readBundles };
 }
 
-/** Warns of a disable_reason that the service cannot store, or that is none of the known ones. */
+/** Warns of disable reasons that the service cannot store or does not know. */
 async function sayReasons(cx: CommandContext, { totals }: ImportResult, foreign: SingleImports | null) {
 	const warn = async (rows: number, what: string) => {
 		if (rows > 0) await cx.warn(`${counted(rows, 'row has', 'rows have')} a disable_reason${what}`);
@@ -324,8 +324,8 @@ const maxCells = 8;
 const maxCellWidth = 40;
 
 /**
- * Runs the whole import without its effects. A local database rolls back each transaction. From a service, only the
- * existing subscribers are read, and changes are simulated here.
+ * Runs the whole import without its effects. A local database rolls back each transaction. For a service, reads only
+ * the existing subscribers, and simulates the changes here.
  */
 export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefined> {
 	const { list, table, mapping, spec, options } = job;
