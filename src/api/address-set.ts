@@ -4,7 +4,7 @@ import type { EmailKey } from './address.js';
 const firstSlots = 1_024;
 const maxLoad = 0.75;
 
-/** If two addresses share a hash, the later one counts as a duplicate. */
+/** Treats the later of two addresses with the same hash as a duplicate. */
 export class AddressSet {
 	#slots = new Uint32Array(2 * firstSlots);
 	#size = 0;

@@ -1,9 +1,9 @@
-/** Parses one address per string. Rejects commas, groups and comments, in which mail software may see more recipients. */
+/** Parses one address per string. Rejects commas, groups and comments: other programs may read more recipients. */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';
 
-/** RFC 5321 s.4.5.3.1.3: a path has at most 256 octets, two of them angle brackets. */
+/** RFC 5321 s.4.5.3.1.3: a path has at most 256 octets, including its two angle brackets. */
 export const maxAddressLength = 254;
 
 export type EmailKey = string;
@@ -21,7 +21,7 @@ const maxDjangoLength = 320;
 const maxNameLength = 255;
 
 const dotAtom = /^[-!#$%&'*+/=?^_`{}|~0-9A-Z]+(?:\.[-!#$%&'*+/=?^_`{}|~0-9A-Z]+)*$/i;
-// Django also accepts controls and angle brackets, which would break the line or the path of an SMTP command.
+// Unlike Django, rejects controls and angle brackets, because they would break an SMTP command.
 const quotedLocal = /^"(?:[!#-;=?-[\]-~]|\\[ -;=?-~])*"$/;
 const domainName = /^(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{2,63}(?<!-)$/i;
 const addressLiteral = /^\[([A-F0-9:.]+)\]$/i;
@@ -62,7 +62,7 @@ export function formatMailbox({ name, address }: Pick<Mailbox, 'name' | 'address
 	return `${phrase} <${address}>`;
 }
 
-/** Equal for equal addresses (RFC 5321 s.4.1.2). Accepts any text, because a filter may contain an invalid address. */
+/** Gives all spellings of an address one key (RFC 5321 s.4.1.2). Also accepts invalid addresses, as in filters. */
 export function emailKey(address: string): EmailKey {
 	const at = address.lastIndexOf('@');
 	if (at === -1) return address.toLowerCase();
@@ -78,7 +78,7 @@ function unquoted(local: string): string {
 }
 
 function mailbox(name: string, text: string): Mailbox | null {
-	// Reject white space inside the brackets, because other programs would not trim it.
+	// Reject white space inside the brackets, because other programs do not trim it.
 	if (text !== trimWhitespace(text)) return null;
 	const address = parseAddress(text);
 	return address && { name, ...address };
@@ -98,7 +98,7 @@ function isDomain(domain: string): boolean {
 	return ascii !== null && domainName.test(ascii);
 }
 
-// Use domainToASCII only for international names, because it rewrites names that look like a number (0x7f.1).
+// `domainToASCII` rewrites ASCII names that look like a number (0x7f.1), so use it only for international names.
 function asciiDomain(domain: string): string | null {
 	if (!notAscii.test(domain)) return domain.toLowerCase();
 	const international = /^[A-Z0-9.\-\p{L}\p{M}\p{N}\u3002\uff0e\uff61]+$/iu;
@@ -106,7 +106,7 @@ function asciiDomain(domain: string): string | null {
 	return domainToASCII(domain) || null;
 }
 
-/** `domainToASCII` would not change such a name, but takes three microseconds. */
+/** `domainToASCII` does not change these names and takes 3 µs, so skip it. */
 const plainName = /^[a-z0-9.-]+\.[a-z]+$/;
 
 export function domainOf(address: string): string {

@@ -25,14 +25,14 @@ import type {
 
 export interface Call {
 	signal?: AbortSignal | undefined;
-	/** The same key and body within 24 h get the first answer again (api-decisions 29). */
+	/** The server answers a repeated key and body with its first answer for 24 hours (api-decisions 29). */
 	idempotencyKey?: string;
-	/** `throw`: a throttled call fails at once, and the caller delays its other calls too. */
+	/** `throw`: the call fails on 429 instead of retrying, so that the caller can delay its other calls too. */
 	onThrottled?: 'throw';
 	client?: string;
 	ownOnly?: true;
 	onAccepted?: (accepted: Accepted) => void;
-	/** Reports the key of the next slice of an export before the slice is read. */
+	/** Called with the key of the next slice before the rows of this slice are returned. */
 	onNext?: (next: number | null) => void;
 }
 
@@ -45,7 +45,7 @@ export interface Accepted {
 export interface PageRequest {
 	page?: number;
 	page_size?: number;
-	/** The query of the link to this page. The client sends it to a service unchanged, and ignores the other members. */
+	/** Query string of a page link. The client sends it unchanged and ignores the other members. */
 	query?: string;
 }
 
@@ -77,11 +77,11 @@ export interface Api {
 	readonly senders: Crud<Sender, SenderInput>;
 	/** Each method throws `not_found` for an unknown list, before it validates its input. */
 	subscribers(listId: number): Crud<Subscriber, SubscriberInput, SubscriberFilter>;
-	/** Accepts one submission durably, or none of it (api-decisions 20–29). */
+	/** Stores the whole submission durably, or nothing of it (api-decisions 20–29). */
 	send(request: SendRequest, call?: Call): Promise<SendResult>;
 	events(message: Uuid, call?: Call): Promise<LoggedEvent[]>;
 	report(query: ReportQuery, call?: Call): Promise<Report>;
-	/** Throws if it cannot tell which service this is: mailctl's server, mistaken for another, might send mails twice. */
+	/** Throws if it cannot tell whether this is mailctl's server, because a wrong guess could send mails twice. */
 	capabilities(): Promise<Capabilities>;
 	close(): Promise<void>;
 }

@@ -20,7 +20,7 @@ export type AttachedFile = Infer<typeof AttachedFile>;
 export const StoredBytes = t.component('StoredBytes', { sha256: t.needed(t.text), size: t.needed(t.count) });
 export type StoredBytes = Infer<typeof StoredBytes>;
 
-/** Uploaded bytes that no message uses are deleted 24 hours after their last upload. */
+/** The store deletes uploaded bytes 24 hours after their last upload if no message uses them. */
 export interface Attachments {
 	find(sha256: string, call?: Call): Promise<StoredBytes>;
 	put(sha256: string, bytes: Uint8Array, call?: Call): Promise<StoredBytes>;
@@ -39,7 +39,7 @@ export function nameFault(name: string): string | null {
 }
 
 const mediaType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/i;
-/** Base64 is not allowed for these types (RFC 2046 s.5). */
+/** RFC 2046 s.5 forbids base64 for these types. */
 const composite = /^(?:message|multipart)\//i;
 
 const attachmentFields = fieldSet({

@@ -22,7 +22,7 @@ export interface Wait {
 	end(): void;
 }
 
-/** Returns a function to await in a loop over many rows: every ten milliseconds it lets the thread do other work. */
+/** Returns a function to await in long loops. Every ten milliseconds it lets the thread do other work. */
 export function createTurns(): () => Promise<void> | undefined {
 	let began = performance.now();
 	return () =>

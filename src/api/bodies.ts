@@ -27,7 +27,7 @@ export interface Body {
 	size: BodySize;
 	schema: f.JsonSchema;
 	check?: FieldSet<unknown>;
-	/** Keys that are separate arguments. The argument `body` is the rest, unchanged, because it is stored and compared. */
+	/** Keys that the method takes as separate arguments. Its argument `body` has all other keys. */
 	apart?: readonly string[];
 }
 
@@ -65,7 +65,7 @@ export const bodies = {
 	TemplatePatch: given(templateFields, 'patch'),
 	SenderInput: given(senderFields),
 	SenderPatch: given(senderFields, 'patch'),
-	/** Ignores `meta` in `patch`; `set` and `unset` change the stored meta. */
+	/** Ignores `meta` inside `patch`; `set` and `unset` change the meta instead. */
 	SubscriberMerge: checked({
 		patch: f.withDefault(anyValues, () => ({})),
 		set: f.withDefault(f.dict(f.nullable(f.json()), { max: 10_000 }), () => ({})),
@@ -100,7 +100,7 @@ export const bodies = {
 		check: campaignOpening,
 		apart: ['key', 'unless'],
 	},
-	/** The store checks rows one by one: an invalid row is a reject, not an error of the batch. */
+	/** Leaves the rows to the store, which rejects invalid rows one by one instead of the whole batch. */
 	RecipientBatch: checked({ recipients: f.list(recipient(), { max: maxBatchRows }) }, 'batch'),
 	RequestBatch: checked({ requests: f.list(requestRow(), { max: maxBatchRows }) }, 'batch'),
 	CompleteBody: checked({ position: f.integer({ min: 0 }) }),

@@ -10,7 +10,7 @@ import {
 	requestsFields,
 } from './messages.js';
 
-/** Hashes: `campaign` is equal for specs of the same campaign, `mail` for specs whose recipients get the same mail. */
+/** Two hashes. Equal `campaign`: the specs describe the same campaign. Equal `mail`: recipients get the same mail. */
 export interface SpecIdentity {
 	campaign: string;
 	mail: string;
@@ -36,7 +36,7 @@ function identityOf(spec: CampaignSpec | RequestsSpec) {
 	}
 	const parsed = campaignFields.parse(spec);
 	if (parsed.kind === 'invalid') return { seen: { ...spec }, unseen: {} };
-	// Ignores the time of sending, because users may change it until the release.
+	// Ignores `timing`, because users may change the time of sending until the release.
 	const { strict_vars, audience, timing: _timing, list_id, ...content } = parsed.value;
 	const { tag, disable_tracking } = content;
 	const people = peopleOf(audience);

@@ -21,7 +21,7 @@ export const CampaignSession = t.component('CampaignSession', {
 });
 export type CampaignSession = Infer<typeof CampaignSession>;
 
-/** Describes the file and the options that determine the rows. `SpecIdentity` ignores `path`, and `mail` also `track`. */
+/** The file and the options that determine the rows. `SpecIdentity` ignores `path`; its `mail` also ignores `track`. */
 export type CampaignSource = Readonly<Record<string, string>>;
 
 export interface CampaignSpec extends Given<typeof campaignFields> {
@@ -69,7 +69,7 @@ export const ListAck = t.component('ListAck', {
 });
 export type ListAck = Infer<typeof ListAck>;
 
-/** Absent members are 0. `accepted` replaces all later states if the service does not report them. */
+/** Absent states count 0. Services that report no later state count all these messages as `accepted`. */
 export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>>;
 
 const CommonReply = t.record({ state: t.typed<MessageState>(t.text), reply: t.text, count: t.count });
@@ -190,7 +190,7 @@ export const PlannedTiming = t.component('PlannedTiming', {
 	window: t.optional(t.text),
 	time_zone: t.needed(t.text),
 	opens_at: t.orNull(t.moment),
-	/** `skipped`: the local time does not exist. `repeated`: it occurs twice, and the first occurrence counts. */
+	/** `skipped`: clocks skip this local time. `repeated`: clocks show it twice, and its first occurrence counts. */
 	note: t.orNull(t.word(['skipped', 'repeated'])),
 });
 export type PlannedTiming = Infer<typeof PlannedTiming>;
@@ -208,7 +208,7 @@ export function campaignState({
 	return is_finished ? 'finished' : 'sending';
 }
 
-/** True for a campaign of send calls only: its name is its UUID, it accepts no rows, and lists of campaigns omit it. */
+/** True if only send calls made the campaign: its name is its UUID, it accepts no rows, and no page shows it. */
 export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): boolean {
 	return id === key;
 }
@@ -257,8 +257,9 @@ export interface CampaignOpening {
 }
 
 /**
- * Selects the campaigns with the same mail to the same rows that prevent a new one. `sent`: those staged, being sent, or
- * released within 24 hours. `repeated`: of these, repetitions of an earlier campaign. `repeating`: unfinished repetitions.
+ * Selects which campaigns with the same mail to the same rows prevent a new one. `sent`: staged, being sent, or
+ * released within 24 hours. `repeated`: those of `sent` that repeat an earlier campaign. `repeating`: the unfinished
+ * ones of `repeated`.
  */
 export type SameMail = (typeof sameMails)[number];
 
@@ -325,23 +326,23 @@ export function sayLeftOut({ code, detail }: LeavingOut, names: LeftOutNames): s
 }
 
 export interface Campaigns {
-	/** Throws `conflict` if the key has another spec. A null key names the campaign after its subject and day. */
+	/** Throws `conflict` if the key has another spec. Without a key, derives the name from subject and day. */
 	open(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<CampaignSession>;
 	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
-	/** A batch repeated with its `first` gets the stored ack. `conflict`: a gap, or the campaign was released. */
+	/** Answers a repeated batch (same `first`) with the stored ack. Throws `conflict` after a gap or the release. */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** Like `put`, for requests. An address repeated in requests that differ only in `to` is a `duplicate`. */
+	/** Like `put`, for requests. Counts an address as `duplicate` if an earlier request differs only in `to`. */
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** Ends the rows, so that a later run needs no source. Throws `conflict` unless `position` rows were put. */
+	/** Marks the rows complete: later runs need no source. Throws `conflict` unless `position` rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
-	/** Stages active subscribers. A repeated call continues after the last staged one. Returns at most 100 rejects. */
+	/** Stages active subscribers and returns at most 100 rejects. A second call continues after the first. */
 	addList(id: string, listId: number, call?: Call & { forMs?: number }): Promise<ListAck>;
 	/**
-	 * Allows workers to lease all staged rows at once. Throws `conflict` if their number is not `expect_count`, which
-	 * excludes suppressed recipients, unlike the option `--expect-count`.
+	 * Lets workers lease the staged rows. Throws `conflict` if there are not exactly `expect_count` rows. Unlike the
+	 * option `--expect-count`, this count excludes suppressed recipients.
 	 */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
-	/** `forget` deletes a campaign that was never released. Throws `conflict` for a released one. */
+	/** With `forget`, deletes the campaign, but throws `conflict` if it was released. */
 	cancel(id: string, call?: Call & { forget?: boolean }): Promise<void>;
 	status(id: string, call?: Call): Promise<CampaignStatus>;
 	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;

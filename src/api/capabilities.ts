@@ -26,7 +26,7 @@ import type { Suppressions } from './suppressions.js';
 
 export interface Capabilities {
 	readonly service: 'mailctl' | 'unknown';
-	/** False: the client never retries a `send` without an answer. */
+	/** If false, the client never retries a `send` that got no answer. */
 	readonly idempotentSend: boolean;
 	readonly ext: Readonly<Partial<Extensions>>;
 }
@@ -50,7 +50,7 @@ export interface Extensions {
 	attachments: Attachments;
 }
 
-/** Throws `MissingExtension` (exit code 2) before anything is written. `wanted`: the option that needs the extension. */
+/** Throws `MissingExtension` (exit code 2) before the command writes. `wanted` is the option that needs it. */
 export async function need<K extends keyof Extensions>(
 	api: Api,
 	name: K,
@@ -92,7 +92,7 @@ export interface Messages {
 	raw(id: Uuid, call?: Call): Promise<Infer<typeof RawMessage>>;
 	/** Throws `invalid` on `state` if the message is being sent, is final, or may have arrived. */
 	cancel(id: Uuid, call?: Call): Promise<MessageDetail>;
-	/** Makes a deferred or uncertain message due now. An uncertain message may then arrive twice. */
+	/** Makes a deferred or uncertain message due now. The recipient may get an uncertain message twice. */
 	retry(id: Uuid, call?: Call): Promise<MessageDetail>;
 	progress(scope: MessageScope, call?: Call): Promise<SendingProgress>;
 }
@@ -139,7 +139,7 @@ export interface ImportSpec {
 	reactivate: boolean;
 }
 
-/** At most 4 MiB. A `null` cell keeps the stored value. The client repeats a batch whose answer was lost. */
+/** At most 4 MiB. `null` keeps the stored value. The client repeats a batch if it got no answer. */
 export interface ImportBatch {
 	first: number;
 	columns: readonly string[];
@@ -147,11 +147,11 @@ export interface ImportBatch {
 }
 
 export interface Imports {
-	/** `key` identifies the job (list, source hash, mapping, options). The same key reopens the job at its position. */
+	/** `key` is derived from list, source hash, mapping and options. A known key reopens its job at its position. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
-	/** Atomic. A batch repeated with its `first` gets the stored ack. Throws `conflict` after a gap. */
+	/** Atomic. Returns the stored ack if the batch was put before (same `first`). Throws `conflict` after a gap. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
-	/** Puts rows that this process has checked. Further batches need not wait for the answer, but fail with this one. */
+	/** Puts rows that this process has checked. More batches may be put before the ack, but fail if this one does. */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

@@ -8,7 +8,7 @@ export const microsPerSecond = 1_000_000;
 export const microsPerDay = 86_400_000_000;
 
 export interface Clock {
-	/** The clock may be set at any time, even by hours, so never measure durations with it. */
+	/** Users may set this clock at any time, even by hours, so never measure durations with it. */
 	now(): Micros;
 	steady?(): Micros;
 }
@@ -19,7 +19,7 @@ export function steadyOf(clock: Clock): Micros {
 	return clock.steady?.() ?? clock.now();
 }
 
-/** Never goes backwards. Loading `performance` would cost every command 1 ms. */
+/** Never goes backwards. Avoids `performance`, because loading it takes 1 ms in every command. */
 export function monotonicMicros(): Micros {
 	const [seconds, nanos] = process.hrtime();
 	return seconds * microsPerSecond + Math.floor(nanos / 1_000);
@@ -78,7 +78,7 @@ export function withZone(time: string): string {
 	return parseDateTime(time) === null ? time : `${time.replace(/Z$/, '')}Z`;
 }
 
-/** The largest `Micros` before the year 10000, because years have four digits. Doubles of this size are 32 apart. */
+/** The largest `Micros` before the year 10000. It does not end in 999,999, because doubles near it are 32 apart. */
 export const lastMoment: Micros = Date.parse('9999-12-31T23:59:59Z') * microsPerMs + 999_968;
 
 export function dayOf(at: Micros, timeZone: string): Day {
@@ -103,7 +103,7 @@ export interface LocalMoment {
 	kind: 'once' | 'skipped' | 'repeated';
 }
 
-/** Returns the moment at which clocks show that time. If clocks skip it, returns the moment of the skip. */
+/** Returns the moment at which clocks show `local`. If clocks skip `local`, returns the moment of the skip. */
 export function momentOf(local: string, timeZone: string): LocalMoment {
 	const shown = Date.parse(`${local}Z`);
 	const [early, late] = [shown - msPerDay, shown + msPerDay];
@@ -148,7 +148,7 @@ export function parseWireDate(text: string): Day | null {
 	return isDay(day) ? day : null;
 }
 
-/** At most 9999-12-31, because later days would not sort as text. */
+/** Stops at 9999-12-31, because days after it do not sort as text. */
 export function addDays(day: Day, count: number): Day {
 	const at = Math.min(Date.parse(day) + count * msPerDay, lastMoment / microsPerMs);
 	return new Date(at).toISOString().slice(0, 10);
@@ -189,7 +189,7 @@ function offsetAt(ms: number, timeZone: string): number {
 	if (known !== undefined) return known;
 	const start = quarter * msPerQuarterHour;
 	const shown = localMs(zone.formatter, start) - start;
-	// `Date.UTC` interprets years below 100 differently.
+	// `Date.UTC` turns years below 100 into 1900 to 1999, so ignore offsets over a day.
 	const offset = Math.abs(shown) < msPerDay ? shown : 0;
 	if (zone.offsets.size >= maxCachedOffsets) zone.offsets.clear();
 	zone.offsets.set(quarter, offset);
@@ -229,7 +229,7 @@ function localMs(formatter: Intl.DateTimeFormat, ms: number): number {
 function isDay(text: string): boolean {
 	if (!/^\d{4}-\d\d-\d\d$/.test(text) || text < '0001') return false;
 	const ms = Date.parse(text);
-	// In some forms, Date.parse turns 31 February into a day of March.
+	// `Date.parse` may read 31 February as a day of March.
 	return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
 }
 
@@ -248,7 +248,7 @@ export interface Window {
 export function parseWindow(text: string): Window | null {
 	const [, from, to] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(text) ?? [];
 	const [first, last] = [parseTime(from ?? ''), parseTime(to ?? '')];
-	// 24:00 may end a window but not start one.
+	// A window may end at 24:00 but not start at 24:00.
 	if (first === null || last === null || first === minutesPerDay) return null;
 	const window = { from: first, to: last % minutesPerDay };
 	return window.from === window.to && last !== minutesPerDay ? null : window;

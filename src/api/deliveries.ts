@@ -70,7 +70,7 @@ export type SigningSecret = Infer<typeof SigningSecret>;
 export interface Deliveries {
 	page(webhookId: number, request: DeliveryFilter & PageRequest, call?: Call): Promise<Page<WebhookDelivery>>;
 	get(webhookId: number, id: Uuid, call?: Call): Promise<WebhookDeliveryDetail>;
-	/** Sends final or waiting deliveries again with the same ids. Unknown ids are `invalid`. */
+	/** Sends final or waiting deliveries again with the same ids. Throws `invalid` for unknown ids. */
 	replay(webhookId: number, what: ReplayRequest, call?: Call): Promise<number>;
 	stopped(call?: Call): Promise<StoppedWebhook[]>;
 	secrets(call?: Call): Promise<SigningSecret[]>;

@@ -1,9 +1,9 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-/** The HTTP status of each code. If an answer has no code, its status means the first code with that status. */
+/** HTTP statuses by code. For an answer without a code, the client takes the first code with its status. */
 export const errorStatuses = {
-	/** Has errors of fields. */
+	/** Comes with errors by field. */
 	invalid: 400,
 	parse_error: 400,
 	not_authenticated: 401,
@@ -17,13 +17,13 @@ export const errorStatuses = {
 	unprocessable: 422,
 	throttled: 429,
 	server_error: 500,
-	/** The database is locked too long. */
+	/** The database stays locked for too long. */
 	unavailable: 503,
 	storage_full: 507,
 	storage_failed: 500,
-	/** The request was done, but the deleted data is still on the disk. */
+	/** The request succeeded, but the disk still contains the deleted data. */
 	not_overwritten: 500,
-	/** No answer: refused, cut, TLS, proxy, timeout. */
+	/** No answer: connection refused or cut, TLS or proxy error, timeout. */
 	network: 502,
 	/** An answer that breaks the contract. */
 	bad_answer: 502,
@@ -43,14 +43,14 @@ export interface FieldErrors {
 
 export const nonFieldErrors = 'non_field_errors';
 
-/** Reported if the home folder of a system user does not exist. */
+/** Used if a system user's home folder does not exist. */
 class HomeMissing extends Error {}
 
 export function assertNotHome(path: string): void {
 	if (path === homedir()) throw new HomeMissing(`the home folder ${path} does not exist`);
 }
 
-/** The code of a system error; empty for others. */
+/** The code of a system error; empty for other errors. */
 export function codeOf(error: unknown): string {
 	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
@@ -84,7 +84,7 @@ interface ApiErrorOptions {
 	fields?: FieldErrors | null;
 	http?: { status: number; method: string; path: string } | null;
 	retryAfterMs?: number | null;
-	/** The request was sent but got no complete answer, so the service may have processed it. */
+	/** The client sent the request but got no complete answer, so the service may have processed it. */
 	unanswered?: boolean;
 	scopes?: Scopes | null;
 	cause?: unknown;
@@ -127,7 +127,7 @@ export class ApiError extends Error {
 
 const notCarriedOut: ReadonlySet<number> = new Set([501, 505, 507]);
 
-/** True if the service may have done the write. After 429, or 503 with Retry-After, it has done nothing. */
+/** True if the service may have carried out the write. It has not after 429, or after 503 with Retry-After. */
 export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): boolean {
 	if (unanswered) return true;
 	if (http === null) return code === 'bad_answer';
@@ -174,7 +174,7 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
 	return Array.isArray(value);
 }
 
-/** `busy_elsewhere`: another process uses the older schema. `not_overwritten`: done, but the file still has deleted data. */
+/** `busy_elsewhere`: another process uses the older schema. `not_overwritten`: the file still contains deleted data. */
 export type StoreErrorCode =
 	| 'not_a_database'
 	| 'bad_url'
@@ -201,7 +201,7 @@ export class StoreError extends Error {
 	}
 }
 
-/** Texts for clients of the API, because the store's own messages name files. */
+/** Texts for API clients. The store's own messages would show them file names. */
 const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCode, string]>>> = {
 	locked: ['unavailable', 'The database is busy. Try again.'],
 	unreachable: ['unavailable', 'The database of the service cannot be reached. Try again.'],

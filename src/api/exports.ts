@@ -33,12 +33,12 @@ interface TupleRequest extends ExportRequest {
 export const TupleSlice = t.named('TupleSlice', t.sliceOf(t.typed<SubscriberTuple>(t.array), t.integer));
 export type TupleSlice = Infer<typeof TupleSlice>;
 
-/** A million tuples take half the time of as many records. */
+/** Reading a million tuples takes half the time of reading a million records. */
 export interface Tuples {
 	slice(listId: number, request: TupleRequest, call?: Call): Promise<TupleSlice>;
 }
 
-/** Subscribers as JSON that the database wrote, so that a server needs no object for each. */
+/** Subscribers as JSON text from the database, so that the server creates no object per subscriber. */
 export interface EncodedSubscribers {
 	json: string;
 	length: number;

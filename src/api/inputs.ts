@@ -83,7 +83,7 @@ export const listDetailsFields = fieldSet({
 });
 export type ListDetailsInput = Infer<typeof listDetailsFields>;
 
-/** `is_new` is false if the list existed before the first call with this idempotency key. */
+/** `is_new` is false if an earlier call with the same idempotency key created the list. */
 export const AddedList = t.component('AddedList', { is_new: t.needed(t.flag), list: t.needed(List) });
 export type AddedList = Infer<typeof AddedList>;
 

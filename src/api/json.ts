@@ -5,14 +5,14 @@ import { texts } from './schema/texts.js';
 
 type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
-/** `syntax`: not JSON, or too many values. Messages do not quote the text. */
+/** `syntax`: the text is not JSON, or has too many values. No message quotes the text. */
 interface JsonFault {
 	code: 'syntax' | 'too_deep' | 'null_characters_not_allowed' | 'surrogate_characters_not_allowed';
 	message: string;
 }
 
 interface JsonOptions {
-	/** `exact`: a number that would lose digits, or its decimal point, becomes a `JsonNumber`. */
+	/** `exact`: keeps a number as `JsonNumber` if a double would lose its digits or its decimal point. */
 	numbers?: 'exact';
 	maxValues?: number;
 }
@@ -24,7 +24,7 @@ const maxExactNumbers = 50_000;
 /** Equals Python's `int_max_str_digits`. */
 const maxNumberLength = 4_300;
 
-/** Also rejects NUL and lone surrogates in any key or string. Never throws. */
+/** Also rejects keys and strings with NUL or lone surrogates. Never throws. */
 export function parseJson(text: string, options: JsonOptions = {}): ParsedJson {
 	const parsed = parseJsonBody(text, options);
 	const fault = parsed.kind === 'valid' ? findJsonFault(parsed.value) : null;
@@ -89,7 +89,7 @@ const minus = 0x2d;
 const backslash = 0x5c;
 const leastBracket = 0x5b;
 
-/** Scans once and skips whole strings. Leaves invalid JSON for the parser to find. */
+/** Skips strings in one pass. Leaves invalid JSON to the parser. */
 function walk(text: string, { numbers, maxValues = Number.POSITIVE_INFINITY }: JsonOptions): Walked {
 	const exact: [number, number][] = [];
 	const judge = createJudge(maxValues);
@@ -132,7 +132,7 @@ function tooMany(most: number, what = 'values'): JsonFault {
 	return { code: 'syntax', message: `JSON holds more than ${most} ${what}.` };
 }
 
-/** True for a number that would lose digits or its decimal point. False for invalid ones, which the parser rejects. */
+/** True for a number that a double would change, such as `1.0`. False for keys and for invalid numbers. */
 function needsExactness(text: string, from: number, to: number): boolean {
 	const token = text.slice(from, to);
 	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);
@@ -170,7 +170,7 @@ function isKey(text: string, end: number): boolean {
 	return text.charAt(at) === ':';
 }
 
-/** Hides the numbers from `JSON.parse` in strings with a random mark, which no document can contain. */
+/** Wraps the numbers in strings, so that `JSON.parse` keeps their digits. A random mark identifies these strings. */
 function parseMarked(text: string, numbers: Walked['numbers']): unknown {
 	const mark = `${randomUUID()} `;
 	const pieces: string[] = [];
@@ -213,7 +213,7 @@ type JsonBody = { kind: 'valid'; value: unknown } | { kind: 'empty' } | { kind: 
 
 export const tooDeep = 'is nested too deep';
 
-/** An integer above 2^53 becomes the text of its digits, because a number would round it. */
+/** Keeps an integer above 2^53 as a text of its digits, because a double would round it. */
 export function readJson(body: Uint8Array): JsonBody {
 	if (body.length === 0) return { kind: 'empty' };
 	const text = decodeUtf8(body)?.replace(/^\ufeff/, '') ?? null;
@@ -225,7 +225,7 @@ export function readJson(body: Uint8Array): JsonBody {
 	return { kind: 'invalid', fault: parsed.code === 'too_deep' ? tooDeep : 'is not JSON' };
 }
 
-/** Keeps a byte order mark. Null for other octets. */
+/** Keeps a byte order mark. Returns null if the octets are not UTF-8. */
 export function decodeUtf8(octets: Uint8Array): string | null {
 	const { buffer, byteOffset, length } = octets;
 	return isUtf8(octets) ? Buffer.from(buffer, byteOffset, length).toString('utf8') : null;

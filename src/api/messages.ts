@@ -33,7 +33,7 @@ export interface CheckedTiming {
 
 const body = f.char({ trim: 'off', maxBytes: maxBodyBytes });
 
-/** Keeps the text, but rejects one of only white space, as DRF does. */
+/** Rejects a text of only white space, as DRF does, but does not trim others. */
 const notBlank: f.TextRule = (value) =>
 	trimWhitespace(value) === '' ? { code: 'blank', message: texts.blank } : null;
 const mailboxes = f.list(f.mailbox(), { max: maxCopies });
@@ -89,7 +89,7 @@ const conditionNames = ['exclude_lists', 'where', 'where_opened', 'where_not_ope
 
 export const timingDeclaration = {
 	starts_at: f.optional(f.moment()),
-	/** `HH:MM-HH:MM` on each day in `time_zone`. The window may cross midnight. */
+	/** Lets mail leave only at `HH:MM-HH:MM` of each day in `time_zone`. The window may cross midnight. */
 	window: f.optional(f.sendingWindow()),
 	time_zone: f.optional(f.timeZone()),
 };
@@ -287,7 +287,7 @@ export interface Envelope {
 	from: string;
 	reply_to: readonly string[];
 	cc: readonly string[];
-	/** In the SMTP envelope only, never in a header. */
+	/** Appears only in the SMTP envelope, never in a header. */
 	bcc: readonly string[];
 	headers: Readonly<Record<string, string>>;
 }

@@ -1,6 +1,7 @@
 /**
- * Every operation of the API: its path, scopes, parameters, body and answer. Client, server and OpenAPI document use
- * this table. Service document, "Endpoints"; operations below `/ext/` are mailctl's (api-decisions 38).
+ * Every operation of the API: path, scopes, parameters, body, answer. Client, server and OpenAPI document read this
+ * table. `/ext/` operations exist only in mailctl (api-decisions 38); the others are in the service document,
+ * "Endpoints".
  */
 import type { Api } from './api.js';
 import { StoredBytes } from './attachments.js';
@@ -72,9 +73,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Parameter {
 	/**
-	 * `text`: the last value; `texts`: all values. `filter`: trimmed, and absent if blank; `exact`: unchanged. `integer`:
-	 * NaN for other texts; `whole`: absent for other texts; `id`: absent if blank. `page`: read with the collection.
-	 * `word`: must be one of `words`.
+	 * `text`: the last value; `texts`: all values. `filter`: trimmed, absent if blank; `exact`: not trimmed. `integer`
+	 * turns other texts into NaN, `whole` drops them. `id`: absent if blank. `word`: must be one of `words`. `page` is
+	 * read with its collection.
 	 */
 	kind:
 		| 'text'
@@ -108,16 +109,17 @@ export interface Operation {
 	body?: keyof typeof bodies;
 	answer?: Answer;
 	/**
-	 * Arguments of the `Api`'s method: names of values in path, query and body. `input` is an object of all other values,
-	 * `body` of values in the body, `query` of values outside it. Default: the values of the path, then `input`.
+	 * Arguments of the `Api` method, by the names of their values. Three names stand for objects: `body` for the values
+	 * of the body, `query` for those outside it, `input` for all values that `args` does not name. Default: the values
+	 * of the path, then `input`.
 	 */
 	args?: readonly string[];
-	/** Values of query or body that are options of the call, and the names of these options. */
+	/** Query or body values that become options of the call, with the option names. */
 	options?: Readonly<Record<string, 'unless' | 'forMs' | 'forget'>>;
-	/** Not idempotent, although its HTTP method is, so no client retries it automatically. */
+	/** The client never retries this operation, because it is not idempotent although its HTTP method is. */
 	isUnsafe?: true;
 	isRepeatable?: true;
-	/** A repeat with the same Idempotency-Key gets the first answer. */
+	/** The server answers a repeated Idempotency-Key with its first answer. */
 	isKeyed?: true;
 }
 
@@ -262,7 +264,7 @@ export const operations = {
 		query: subscriberFilters,
 	}),
 	...crud('fields', Field, { all: '/sub/fields/', one: '/sub/fields/{id}/' }),
-	// Answers contain a webhook's password (api-decisions 18), so reading them requires more than `read`.
+	// Answers contain webhook passwords (api-decisions 18), so reading webhooks requires `admin`.
 	...crud('webhooks', Webhook, { all: '/webhooks/', one: '/webhooks/{id}/', scope: 'admin' }),
 	'webhooks.test': get('/webhooks/{id}/run_test/', 'admin', TestResult, { isUnsafe: true }),
 	// Senders and events are not in the service document, but services of this API have them (api-decisions 48).
@@ -329,7 +331,7 @@ export const operations = {
 		},
 	}),
 
-	/** Logs contain paths, so the address must not be in the path. */
+	/** The address is in the body, because logs contain paths. */
 	'ext.erasures.erase': post('/ext/erasures/', 'admin', Erasure, { body: 'ErasureBody', args: ['email'] }),
 	'ext.erasures.lift': silent('POST', '/ext/erasures/lift/', 'admin', {
 		body: 'ErasureBody',
@@ -355,7 +357,7 @@ export const operations = {
 		body: 'RequestBatch',
 	}),
 	'ext.campaigns.complete': silent('POST', `${campaign}complete/`, 'send', { body: 'CompleteBody' }),
-	/** With `for_ms`, the answer comes after that many milliseconds, with `is_partial` if the list continues. */
+	/** With `for_ms`, the server answers after that time. `is_partial` then says that the list continues. */
 	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', ListAck, {
 		alsoScope: 'read',
 		query: { for_ms: parameter('integer') },
@@ -363,7 +365,7 @@ export const operations = {
 		options: { for_ms: 'forMs' },
 	}),
 	'ext.campaigns.release': silent('POST', `${campaign}release/`, 'send', { body: 'ReleaseBody' }),
-	/** `forget` deletes a campaign that was never released. For a released one, it changes nothing and answers 409. */
+	/** `forget` deletes a campaign that was never released. For a released campaign, the server answers 409. */
 	'ext.campaigns.cancel': silent('POST', `${campaign}cancel/`, 'send', {
 		query: { forget: { ...parameter('boolean'), default: false } },
 		args: ['uuid'],
@@ -470,7 +472,7 @@ export function placeholdersOf(path: string): string[] {
 
 export function argumentNames({ args, path, body, query }: Operation): readonly string[] {
 	const hasInput = body !== undefined || query !== undefined;
-	// `first` in the path of a batch is a member of its input, not a separate argument.
+	// Batches take `first` as a member of their input, not as a separate argument.
 	const places = placeholdersOf(path).filter((name) => name !== 'first');
 	return args ?? [...places, ...(hasInput ? ['input'] : [])];
 }

@@ -3,7 +3,7 @@ import { ApiError } from './errors.js';
 import type { Page } from './records.js';
 import { canParseUrl } from './schema/url.js';
 
-/** May miss or repeat rows that change meanwhile. Throws `bad_answer` for endless pages. */
+/** May miss or repeat rows that change while it reads. Throws `bad_answer` if the pages never end. */
 export async function* iterate<T>(
 	readPage: (request: PageRequest) => Promise<Page<T>>,
 	{ page_size }: { page_size?: number } = {},
@@ -23,7 +23,7 @@ export async function* iterate<T>(
 	}
 }
 
-/** Reads the next slice ahead once `onNext` reports its key. Throws `bad_answer` for a repeated key. */
+/** Requests the next slice as soon as `onNext` reports its key. Throws `bad_answer` for a repeated key. */
 export async function* iterateSlices<K, S extends { next: K | null }>(
 	from: K,
 	readSlice: (key: K, onNext: (next: K | null) => void) => Promise<S>,
@@ -40,7 +40,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 			begun.next = next;
 			readAhead(begun);
 		});
-		// Handle a failure now, because the loop may await this slice much later.
+		// Catch a failure now, because the loop may await this slice much later.
 		slice.catch(() => undefined);
 		return Object.assign(begun, { slice });
 	};
@@ -50,7 +50,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 		const slice: S = await begun.slice;
 		yield slice;
 		const { ahead } = begun;
-		// Unlink the slices, because an old one that V8 has not freed yet would keep all later ones in memory.
+		// Unlink the next slice. Otherwise an old slice that V8 has not freed would keep all later ones in memory.
 		begun.ahead = null;
 		if (slice.next === null) return;
 		if (ahead?.key === slice.next) begun = ahead;
@@ -65,7 +65,7 @@ interface Begun<K, S> {
 	key: K;
 	slice: Promise<S>;
 	next: K | null;
-	/** The loop has reached this slice, so read the next one as soon as its key is known. */
+	/** True once the loop has reached this slice. The next slice is then requested as soon as its key is known. */
 	isDue: boolean;
 	ahead: Begun<K, S> | null;
 }
@@ -82,7 +82,7 @@ export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[
 
 const maxQueryLength = 8_192;
 
-// Use only the query, because a link may name another host, or the internal address of a proxied service.
+// Use only the link's query, because its host may be another one, or internal behind a proxy.
 function nextPage(next: string): { name: string; request: PageRequest } {
 	const link = canParseUrl(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
 	const query = link?.search ?? '';

@@ -1,4 +1,4 @@
-/** Texts of pauses. The API transfers only a sentence (`SendingProgress.paused`). */
+/** Writes and recognizes reasons of pauses, because the API transfers them only as a sentence. */
 
 const held = 'the queue is paused';
 const stalled = 'nothing is sent';
@@ -32,7 +32,7 @@ export function refusedSenderReason(sender: string, reply: string): string {
 	return `${refusing}${sender}: ${reply}`;
 }
 
-/** True if the reply to a deferred message refuses the sender: 5xx, except a plain 552 (RFC 5321 s.4.5.3.1.10). */
+/** True if the reply to a deferred message refuses the sender: 5xx, but not a bare 552 (RFC 5321 s.4.5.3.1.10). */
 export function isRefusalOfSender(reply: string): boolean {
 	return /^5(?!52 (?!5\.))/.test(reply);
 }
@@ -43,7 +43,7 @@ export function isRefusedSender(reason: string | null): boolean {
 
 export const noMailServer = 'no mail server is configured';
 
-/** `login`, `sender`, `server`: the mail server requires another login, refuses the sender, or fails. */
+/** `login`, `sender`, `server`: the mail server refuses the login, refuses the sender, or fails. */
 export type PauseCause = 'hand' | 'restore' | 'process' | 'unset' | 'login' | 'sender' | 'server';
 
 export function causeOf(reason: string): PauseCause {
@@ -54,7 +54,7 @@ export function causeOf(reason: string): PauseCause {
 	return aboutLogin.test(reason) ? 'login' : 'server';
 }
 
-/** A reply during the login, or one with a code of RFC 4954 s.6. */
+/** Matches a reply during the login, or a reply with a code of RFC 4954 s.6. */
 const aboutLogin = /^auth\b|^\w+: (?:53[0458]\b|\d{3} (?:[45]\.7\.8|5\.7\.11|5\.7\.14)\b)/;
 
 export function pauseSentence(reason: string | null): string {

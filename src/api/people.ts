@@ -85,6 +85,6 @@ export type Erasure = Infer<typeof Erasure>;
 /** Creating, moving or importing a subscriber with an erased address fails with `erased`. */
 export interface Erasures {
 	erase(email: string, call?: Call): Promise<Erasure>;
-	/** Does not restore erased data. Throws `not_found`. */
+	/** Allows the address again, but restores no data. Throws `not_found`. */
 	lift(email: string, call?: Call): Promise<void>;
 }

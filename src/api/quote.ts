@@ -2,7 +2,7 @@ export const maxQuoted = 500;
 
 /** For terminals: escapes controls as `\x1b`, replaces line breaks by spaces, and cuts the text to 500 characters. */
 export function quote(text: string, secrets: readonly string[]): string {
-	// Cut it first, because a page may have megabytes.
+	// Cut the text first, because a page may have megabytes.
 	const start = redact(text.slice(0, 8 * maxQuoted), secrets)
 		.replace(/\s+/g, ' ')
 		.trim();
@@ -18,13 +18,13 @@ export function redact(text: string, secrets: readonly string[]): string {
 
 export function withoutPassword(text: string): string {
 	if (!text.includes(':/')) return text;
-	// A URL that was normalized as a path lacks a slash. PostgreSQL also accepts the password as a parameter.
+	// Also match one slash, to which path normalization shortens `//`. PostgreSQL also reads passwords from parameters.
 	return text
 		.replace(/(:\/\/?[^\s/:"]*):[^\s/"]*@/g, '$1:********@')
 		.replace(/([?&](?:ssl)?password=)[^\s&#"\\]*/gi, '$1********');
 }
 
-/** Also removes users of web URLs, which may be tokens, and values of parameters that look secret. */
+/** Also removes user names from web URLs, because they may be tokens, and parameters with secret-looking names. */
 export function withoutSecrets(text: string): string {
 	if (!text.includes(':/')) return text;
 	return withoutPassword(text)
@@ -35,7 +35,7 @@ export function withoutSecrets(text: string): string {
 const secretParameter =
 	/([?&][\w.-]*(?:pass(?:word|wd)?|pwd|token|secret|key|sig(?:nature)?|auth|jwt|credentials?)=)(?!\*{8})[^\s&#"\\]*/gi;
 
-/** For an error about the URL itself: removes the user and the values of all parameters. */
+/** For errors about a URL: removes its user and the values of all parameters. */
 export function shownUrl(text: string): string {
 	return text
 		.replace(/^([a-z][\w+.-]*:\/\/?)?[^\s/?#"\\]*@/i, '$1********@')
@@ -63,7 +63,7 @@ const entities: Readonly<Record<string, string>> = {
 	"'": '&#39;',
 };
 
-/** The result is safe in text, quoted attributes, comments and style elements. */
+/** The result is safe in HTML text, quoted attributes, comments and style elements. */
 export function escapeHtml(text: string): string {
 	if (!/[&<>"']/.test(text)) return text;
 	return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);

@@ -1,4 +1,4 @@
-/** Records of the API. Clients keep additional keys in the records of another service. */
+/** Records of the API. A client keeps keys that another service adds. */
 import { AttachedFile } from './attachments.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
@@ -31,7 +31,7 @@ export const List = t.component('List', {
 });
 export type List = Infer<typeof List>;
 
-/** Another service may return any JSON (api-decisions 13). */
+/** Values that mailctl stores. Other services may return any JSON (api-decisions 13). */
 export type MetaValue = string | number | boolean | null;
 export type Meta = Record<string, MetaValue>;
 
@@ -67,7 +67,7 @@ export type Field = Infer<typeof Field>;
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** `password` has no default, because clients omit a password that was not given (api-decisions 18). */
+/** Has no default for `password`, because clients omit a password that nobody gave (api-decisions 18). */
 export const webhookDefaults = { is_auth_enabled: false, login: '' };
 
 export const Webhook = t.component('Webhook', {
@@ -81,7 +81,7 @@ export const Webhook = t.component('Webhook', {
 });
 export type Webhook = Infer<typeof Webhook>;
 
-/** The service document shows no body of the answer, so a service may omit any value (api-decisions 33). */
+/** The service document does not show this answer, so a service may omit any value (api-decisions 33). */
 export const TestResult = t.component('TestResult', {
 	result: t.typed<boolean | null>(t.flag),
 	status_code: t.orNull(t.integer),
@@ -223,7 +223,7 @@ export type LimitName = t.RecordOf<typeof limitName>;
 const MessageHold = t.record({ ...limitName, until: t.moment });
 export type MessageHold = Infer<typeof MessageHold>;
 
-/** A complaint, or a bounce that came back after a server had accepted the message. */
+/** A complaint, or a bounce that arrives after a mail server has accepted the message. */
 const MessageReport = t.component('MessageReport', {
 	at: t.moment,
 	event: t.word(['HARDBOUNCED', 'SOFTBOUNCED', 'COMPLAINED']),

@@ -1,4 +1,4 @@
-/** Bodies of DRF contain only texts (api-decisions 1), so clients map each text back to its code. */
+/** DRF's error bodies contain only texts (api-decisions 1), so clients map each text back to its code. */
 
 export const refusalTexts = {
 	not_verified: 'Sender address is not verified.',

@@ -9,9 +9,9 @@ import { trimWhitespace } from './schema/python.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Infer, type Parsed } from './schema.js';
 
-/** Assumption: the last of the 7 days is today. */
+/** Assumption: the service's default report covers 7 days and ends today. */
 const defaultReportDays = 7;
-/** Assumption: at most a leap year. */
+/** Assumption: a report covers at most a leap year. */
 const maxReportDays = 366;
 
 export interface ReportsPlus {
@@ -41,7 +41,7 @@ const joined = {
 };
 export type Joined = t.RecordOf<typeof joined>;
 
-/** Counts only subscribers that still exist, because deleted ones leave no data. */
+/** Omits deleted subscribers, because the store keeps no data about them. */
 const ListGrowth = t.record({
 	...joined,
 	id: t.needed(t.id),
@@ -74,7 +74,7 @@ export type ReportDetails = Infer<typeof ReportDetails>;
 /** Clicks of bots and proxies count only in `machine_clicks` and `machine_people`. */
 const CampaignLink = t.component('CampaignLink', {
 	url: t.needed(t.orNull(t.text)),
-	/** Counts from 1. A target at several places of the mail has several links. */
+	/** Counts from 1. A URL that occurs several times in the mail has a link for each place. */
 	position: t.needed(t.count),
 	people: t.needed(t.count),
 	clicks: t.needed(t.count),
@@ -98,7 +98,7 @@ export interface CheckedReport {
 	types: readonly EventType[];
 }
 
-/** Empty values of the query count as absent. `today` is in the database's time zone. */
+/** Treats empty query values as absent. `today` is a day in the database's time zone. */
 export function parseReportQuery(query: unknown, today: Day): Parsed<CheckedReport> {
 	const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
 	const errors = parsed.kind === 'invalid' ? parsed.errors : {};

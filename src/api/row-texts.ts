@@ -1,4 +1,4 @@
-/** Stores texts in one buffer, which threads transfer without a copy and the garbage collector need not scan. */
+/** Stores texts in one buffer: threads transfer it without a copy, and the garbage collector need not scan it. */
 
 export interface RowTexts {
 	count: number;
@@ -84,7 +84,7 @@ function doubled(ends: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 	return larger;
 }
 
-/** Must not come from a client, because nobody checks the rows again. */
+/** Rows that the store does not check again, so never accept this from a client. */
 export interface CheckedBatch {
 	first: number;
 	variables: readonly string[];

@@ -25,14 +25,14 @@ export type GivenOf<F extends Fields> = Flat<
 	}
 >;
 
-/** The type of input: keys with a default may be absent. */
+/** The type of the input, in which keys with a default are optional. */
 export type Given<S> = S extends { readonly given?: infer T } ? T : never;
 
-/** The type of a checked value, with defaults filled in. */
+/** The type of the checked value, which includes defaults. */
 export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
 export interface FieldSet<T, G = unknown> {
-	/** Never set. `Infer` needs it, because inference uses only one overload of `parse`. */
+	/** Never set. Without it, `Infer` would see only one overload of `parse`. */
 	readonly type?: T;
 	readonly given?: G;
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
@@ -40,7 +40,7 @@ export interface FieldSet<T, G = unknown> {
 	jsonSchema(mode?: ParseMode): JsonSchema;
 }
 
-/** `good` contains the valid fields. All bad fields are reported together (api-decisions 42). */
+/** Checks the valid fields (`good`) even if others are bad: one answer names all errors (api-decisions 42). */
 type CrossCheck<T> = (good: Partial<T>, isMissing: (name: keyof T) => boolean) => FieldErrors;
 
 export function fieldSet<F extends Fields>(
@@ -50,7 +50,7 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
-		// TypeScript cannot see that the field of the same name has checked each entry.
+		// Each entry was checked by the field of its name, which TypeScript cannot see.
 		const value = Object.fromEntries(values) as ValueOf<F>;
 		const isMissing = (name: keyof ValueOf<F>) => !(name in value || name in errors);
 		const together = mode === 'patch' ? {} : options.crossCheck?.(value, isMissing);
@@ -103,7 +103,7 @@ function describe(fields: Fields, mode: ParseMode): JsonSchema {
 	const names = entries.filter(([, field]) => field.presence === 'required').map(([name]) => name);
 	const schemaOf = ({ schema }: Fields[string]): JsonSchema => {
 		if (mode !== 'patch') return schema;
-		// A client that fills in a default would change a value that the patch does not contain.
+		// Clients fill in defaults, which would change values that the patch does not contain.
 		const { default: _, ...rest } = schema;
 		return rest;
 	};

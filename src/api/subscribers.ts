@@ -17,7 +17,7 @@ export const subscriberFields = fieldSet({
 	is_active: f.withDefault(f.boolean(), () => true),
 });
 
-/** Accepts an object, or a string with its JSON as in the service document. Errors are keyed by variable. */
+/** Accepts an object, or its JSON as a string (service document). Errors are keyed by variable. */
 export function meta(): f.Field<Meta, 'required'> {
 	const values = { type: ['string', 'number', 'boolean', 'null'] };
 	const object = { type: 'object', additionalProperties: values };
@@ -54,7 +54,7 @@ function checkValue(key: string, item: unknown): f.Checked<MetaValue> {
 	if (errors.length > 0) return { kind: 'invalid', errors };
 	if (item instanceof JsonNumber) {
 		const value = item.toNumber();
-		// Stored numbers are doubles, so reject a value that would be rounded.
+		// The database stores numbers as doubles, so reject a number that a double would round.
 		return value === null ? f.refuse('max_digits', texts.digits) : f.valid(value);
 	}
 	return isMetaValue(item) ? f.valid(item) : f.refuse('invalid', texts.metaValue);
@@ -69,7 +69,7 @@ function tooLarge(): f.Checked<Meta> {
 	return f.refuse('max_length', `Ensure this field has no more than ${maxMetaBytes} bytes.`);
 }
 
-/** The store merges it, so that no writer overwrites another's change. */
+/** The store merges the change into the stored meta, so that no writer overwrites another's change. */
 export interface MetaChange {
 	set: Meta;
 	unset: readonly string[];
@@ -82,7 +82,7 @@ export interface SubscribersPlus {
 		change: MetaChange & { patch: Partial<Omit<SubscriberInput, 'meta'>> },
 		call?: Call,
 	): Promise<Subscriber>;
-	/** Atomic. Repeating it changes nothing. */
+	/** Atomic. A repeated call changes nothing. */
 	add(
 		listId: number,
 		subscriber: SubscriberInput,

@@ -15,7 +15,7 @@ function closeness(a: string, b: string): number {
 	return distance(a, b);
 }
 
-/** Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours each cost 1. */
+/** Optimal string alignment: each insertion, deletion, substitution and swap of neighbours costs 1. */
 function distance(a: string, b: string): number {
 	let beforeLast: number[] = [];
 	let last = Array.from({ length: b.length + 1 }, (_, index) => index);

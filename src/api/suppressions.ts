@@ -8,7 +8,7 @@ import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Given, type Infer } from './schema.js';
 
-/** `HARDBOUNCED` and `COMPLAINED` stop all mail, the other reasons only bulk mail. */
+/** `HARDBOUNCED` and `COMPLAINED` stop all mail, the other reasons stop bulk mail only. */
 export const suppressionReasons = [
 	'COMPLAINED',
 	'HARDBOUNCED',
@@ -24,13 +24,13 @@ const importedReasons: ReadonlySet<string> = new Set<SuppressionReason>([
 	'COMPLAINED',
 ]);
 
-/** Maps the `disable_reason` of an import, in any case, to a reason (api-decisions 14). */
+/** Reads the `disable_reason` of an import row in upper or lower case (api-decisions 14). */
 export function importedReason(disable_reason: string | null): SuppressionReason | null {
 	const word = disable_reason?.trim().toUpperCase() ?? '';
 	return suppressionReasons.find((reason) => reason === word && importedReasons.has(reason)) ?? null;
 }
 
-/** In order: the recipient, a refusal by the mail server, a later bounce, a feedback loop, a call or command, a file. */
+/** Who caused it: recipient, refusing mail server, later bounce, feedback loop, call or command, file. */
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
 export type SuppressionSource = (typeof suppressionSources)[number];
 
@@ -89,9 +89,9 @@ export interface Suppressions {
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,
 	): Promise<SuppressionSlice>;
-	/** Never shortens a suppression: the later expiry counts. A suppression without expiry deactivates subscribers. */
+	/** The later expiry counts, so a call never shortens a suppression. One without expiry deactivates subscribers. */
 	create(input: SuppressionInput, call?: Call): Promise<Suppression>;
-	/** At most 5,000 rows. An invalid row is a reject. A call without an answer may be repeated. */
+	/** At most 5,000 rows. Rejects invalid rows one by one. The caller may repeat a call that got no answer. */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	/** Without a reason, removes all suppressions of the address. Subscribers stay inactive. Throws `not_found`. */

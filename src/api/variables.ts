@@ -1,7 +1,7 @@
-/** Variables in contents: `#name#`, or `#name|friend#` with a default. The text between the hashes is a reference. */
+/** Variables in contents: `#name#`, or `#name|friend#` with a default. A "reference" is the text between the hashes. */
 import type { Content } from './messages.js';
 
-/** Creates a new matcher, because a shared one with the g flag would carry `lastIndex` from one text to the next. */
+/** Creates a new pattern each time, because a shared one with the g flag keeps `lastIndex` between texts. */
 export function referencePattern(): RegExp {
 	return /#([A-Za-z_][A-Za-z0-9_]{0,63}(?:\|[^#|<>"&=\x00-\x1f\x7f-\x9f\u2028\u2029]{0,100})?)#/g;
 }
@@ -38,7 +38,7 @@ export function hasDefault(reference: string): boolean {
 	return reference.includes('|');
 }
 
-/** Null without a value or default. Reads own keys only, so that `#constructor#` does not reach Object.prototype. */
+/** Null if the variable has neither value nor default. Reads own keys only, so `#constructor#` finds nothing. */
 export function variableValue(reference: string, variables: Readonly<Record<string, string>>): string | null {
 	const bar = reference.indexOf('|');
 	if (bar === -1) return Object.hasOwn(variables, reference) ? (variables[reference] ?? '') : null;
@@ -61,7 +61,7 @@ export function withOwn(
 	common: Readonly<Record<string, string>>,
 	own: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// In Node 20, `assign` is ten times as fast as two spreads, but it would set the prototype instead of a key `__proto__`.
+	// In Node 20, `assign` is ten times as fast as two spreads, but turns a key `__proto__` into the prototype.
 	return Object.hasOwn(own, '__proto__') || Object.hasOwn(common, '__proto__')
 		? { ...common, ...own }
 		: Object.assign({}, common, own);

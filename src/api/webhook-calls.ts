@@ -20,7 +20,7 @@ export interface Notice {
 		url: string | null;
 		ip: string | null;
 		user_agent: string | null;
-		/** True for a bot, a scanner or a prefetching proxy. */
+		/** True if a bot, a scanner or a prefetching proxy caused the event. */
 		machine: boolean;
 		smtp_code: string | null;
 		diagnostic: string | null;
@@ -44,7 +44,7 @@ export function formatTestNotification(event: Pick<Notice, 'id' | 'type' | 'at'>
 	return formatNotification({ ...event, message, data }, true);
 }
 
-/** Standard Webhooks 1.0.0: HMAC-SHA256 over `id.timestamp.body`, in base64, one signature per secret. */
+/** Standard Webhooks 1.0.0: base64 of HMAC-SHA256 over `id.timestamp.body`, one signature per secret. */
 export const signatureHeaders = {
 	id: 'webhook-id',
 	timestamp: 'webhook-timestamp',
@@ -52,7 +52,7 @@ export const signatureHeaders = {
 } as const;
 
 const secretPrefix = 'whsec_';
-/** Limits how long an attacker can repeat a recorded call. */
+/** Limits how long an attacker can replay a recorded call. */
 const toleranceSeconds = 300;
 
 interface Signed {
@@ -79,7 +79,7 @@ export function signedHeaders(signed: Signed, secrets: readonly string[]): Recor
 
 export interface Received {
 	headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-	/** The bytes as received: parsing and writing the body again would change it. */
+	/** The bytes as received, because parsing and formatting the body again would break the signature. */
 	body: Buffer;
 	secrets: readonly string[];
 	now: number;

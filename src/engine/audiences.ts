@@ -66,7 +66,7 @@ export async function assertAudience(
 		for (const id of audience[key]) {
 			const campaign = await campaignOf(reads, id);
 			if (campaign === undefined) errors[key] ??= [refused(`There is no campaign ${id}.`)];
-			// Retention has deleted who opened it, so a mail to people who did not open it would go to everyone.
+			// Without opens, `where_not_opened` would match everyone, so refuse a campaign whose opens retention has deleted.
 			else if (campaign.date_dropped !== undefined)
 				errors[key] ??= [refused(`${sayDropped(campaign)}, and their opens with them.`)];
 		}
@@ -109,7 +109,7 @@ export async function settledTiming(
 	return { ...timing, time_zone: timing.time_zone ?? (await zoneOf(store)) };
 }
 
-/** Times without a zone are in the sender's zone. */
+/** A time without a zone is in the database's zone, or else in this machine's zone. */
 async function zoneOf({ reads }: Pick<Store, 'reads'>): Promise<string> {
 	const { time_zone } = await reads.getSettings();
 	const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();

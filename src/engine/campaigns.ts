@@ -217,7 +217,7 @@ async function putBatch(
 		if (outcome.kind === 'not_found') throw await unknownCampaign(context, campaign, call);
 		throw refusalOf(outcome);
 	};
-	// Checking rows takes long, so first ask with an empty batch whether the campaign accepts them or has them already.
+	// Checking rows is slow. An empty batch first shows whether the campaign accepts this batch or already has it.
 	const ack = await put([]);
 	return ack.position > first ? ack : await put(await check());
 }
@@ -292,7 +292,7 @@ async function resolve(
 	const recipients = to.map(({ address, key }) => ({ to: address, to_key: key }));
 	try {
 		const resolved = await resolveContent(context, send);
-		// The id is a hash of the content, so a row repeated after a crash or in another batch is the same submission.
+		// The id is a hash of the request, so repeating a row after a crash does not create a second submission.
 		const id = messageUuid(campaign, canonicalJson(said));
 		const submission = submissionOf(send, resolved, { id, now: context.clock.now() });
 		return { kind, alike: messageUuid(campaign, alike), submission, recipients, ...place };

@@ -36,7 +36,7 @@ interface ResolvedContent {
 	variables: readonly string[];
 }
 
-/** Rejects with all field errors together. The operation that accepts the content looks up sender and list again. */
+/** Throws all field errors together. The store checks sender and list again when it accepts the content. */
 export async function resolveContent(
 	context: Pick<EngineContext, 'store'>,
 	wanted: Wanted,
@@ -76,7 +76,7 @@ export function submissionOf<Resolved extends object>(
 	return { ...made, type, envelope, from_key, tag, tracking, list_id, context, ...resolved };
 }
 
-/** Stores only the subject: another service resolves its templates, and the stored call to it contains the bodies. */
+/** Stores only the subject, because the other service resolves templates and the stored call has the bodies. */
 export function opaqueContent(
 	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
 ): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {
@@ -86,7 +86,9 @@ export function opaqueContent(
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
-/** Rejects HTML too deeply nested for parsers, and more variables than a server can fill in quickly. */
+/**
+ * Rejects HTML that is nested too deeply for parsers, and bodies with more variables than a server fills in quickly.
+ */
 export async function bodyErrors(bodies: {
 	text_body?: string | null;
 	html_body?: string | null;

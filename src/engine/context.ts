@@ -18,7 +18,7 @@ export interface EngineContext {
 
 export type StoreContext = Pick<EngineContext, 'store' | 'clock'>;
 
-/** `api`: a service sends the messages, and this database stores only the campaigns. */
+/** `api`: another service sends the messages, and this database stores only the campaigns. */
 export interface CampaignContext extends StoreContext, Pick<EngineContext, 'newId'> {
 	courier: Courier;
 }
@@ -41,7 +41,7 @@ export function checked<T>(
 	return parsed.value;
 }
 
-/** A 400 answer names every bad field, so the store also checks the good fields if others have a bad shape. */
+/** Runs the store's checks on the good fields even if others are bad, because a 400 answer names every bad field. */
 export async function checkedBeside<T>(
 	parsed: Parsed<T>,
 	fieldErrors: (good: NoInfer<Partial<T>>) => Promise<FieldErrors>,
@@ -72,7 +72,7 @@ export function seenBy(call: Call | undefined): Seen {
 }
 
 export interface EnginePorts {
-	/** Null if a webhook may call the URL. Accepts names that do not resolve. */
+	/** Returns null if a webhook may call the URL. Accepts host names that do not resolve. */
 	checkTarget(url: string): Promise<RefusalCode | null>;
 	notifyTest(webhook: Webhook): Promise<TestResult>;
 	renderMessage(id: Uuid): Promise<Buffer | null>;
@@ -80,13 +80,13 @@ export interface EnginePorts {
 }
 
 /**
- * Numbered pages as in Django REST framework: absolute links, no `page` in the link to page 1. Assumption: 100 records
- * a page, `page_size` up to 1000; the service document defines neither.
+ * Pages as in Django REST framework: links are absolute, and the link to page 1 has no `page`. Assumption: 100 records
+ * per page by default, 1000 at most, because the service document defines neither.
  */
 const defaultPageSize = 100;
 const maxPageSize = 1000;
 
-/** Links to other pages include the request's filters. */
+/** Links to other pages repeat the request's filters. */
 export async function readPage<Request extends PageRequest, Results>(
 	context: Pick<EngineContext, 'store'>,
 	request: Request,
@@ -123,7 +123,7 @@ interface Resource<T, Id> {
 	delete(id: Id, call?: Call): Promise<boolean>;
 }
 
-/** An unknown id gives "Not found." whatever the body is. */
+/** An unknown id is "Not found." even if the body is invalid. */
 export function crud<T, Input, Id extends number | string>(
 	context: Pick<EngineContext, 'store'>,
 	{ path, page, get, create, change, delete: remove }: Resource<T, Id>,
@@ -147,7 +147,7 @@ function pageNumber(page: number | undefined): number | null {
 	return Number.isSafeInteger(page) && page >= 1 ? page : null;
 }
 
-// DRF's PageNumberPagination ignores a bad page size, and reduces one that is too large.
+// Like DRF's PageNumberPagination, ignores an invalid size and reduces one that is too large.
 function pageSize(size: number | undefined): number {
 	if (size === undefined || !Number.isSafeInteger(size) || size < 1) return defaultPageSize;
 	return Math.min(size, maxPageSize);

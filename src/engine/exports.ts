@@ -38,7 +38,7 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 			const next = nextOf(read, command.limit);
 			if (call?.onNext !== undefined) {
 				call.onNext(next);
-				// First let the caller request the next slice, which another thread may read meanwhile.
+				// Let the caller first request the next slice, because another thread may read it meanwhile.
 				await new Promise((resolve) => setImmediate(resolve));
 			}
 			return { results: parseTuples(read, keys), next };

@@ -16,7 +16,7 @@ export function createLists(context: EngineContext): Lists {
 			const input = checked(listFields.parse(body, 'create'));
 			return { kind: 'written', record: (await putList(store, { input, now: clock.now() })).list };
 		},
-		// PUT requires no field (service document, "Lists").
+		// The service document ("Lists") requires no field in a PUT.
 		change: async (id, body) => writes.patchList({ id, patch: checked(listFields.parse(body, 'patch')) }),
 		delete: (id, call) => writes.deleteList({ id, now: clock.now() }, call),
 	});

@@ -15,7 +15,7 @@ import { assertWanted, type EngineContext, found, readPage, refuse, seenBy } fro
 import { readDeleted } from './people.js';
 import type { MessageAction } from './rules/outcomes.js';
 
-/** Service document, "Send a message". Stores all messages durably before it answers, or none. */
+/** Service document, "Send a message". Stores all messages durably before it answers, or stores none. */
 export function createSend(
 	context: EngineContext,
 ): (request: SendRequest, call?: Call) => Promise<SendResult> {
@@ -133,7 +133,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** Null if the queue runs. A fault counts until its retry time; later, `whyPaused` of this process may know more. */
+/** Null if the queue runs. Ignores a fault after its retry time; a worker in this process reports it by `whyPaused`. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

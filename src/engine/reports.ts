@@ -38,7 +38,10 @@ interface ReportView {
 	human?: boolean;
 }
 
-/** Service document, "Events report". Days are those of the database's time zone, both ends inclusive, zero-filled. */
+/**
+ * Service document, "Events report". Includes the first and the last day, in the database's time zone, and days without
+ * events.
+ */
 export async function createReport({ store, clock }: EngineContext, query: ReportQuery): Promise<Report> {
 	const { timeZone } = await readSettings(store);
 	const asked = checked(parseReportQuery(query, today(clock, timeZone)));
@@ -54,8 +57,8 @@ export function createReports(context: EngineContext): ReportsPlus {
 }
 
 /**
- * Without dates, the report covers the first to the last day of the campaign. An unknown campaign is `not_found`; the
- * service document's report has zeros for it (api-decisions 36).
+ * Without dates, the report covers all days of the campaign. For an unknown campaign, it throws `not_found`, but the
+ * report of the service document has zeros (api-decisions 36).
  */
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);
@@ -103,7 +106,7 @@ function today(clock: Clock, timeZone: string): Day {
 	return dayOf(clock.now(), timeZone);
 }
 
-// Types that were not requested are 0. Percentages still refer to all messages sent or attempted.
+// Types that were not requested count 0. Percentages still use all sent or attempted messages.
 function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]): ReportTotal {
 	const sum: Record<EventType, number> = {
 		CREATED: 0,
@@ -128,7 +131,7 @@ function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]
 }
 
 function eachDay(from: Day, to: Day): Day[] {
-	// Counts days, because 9999-12-31 has no next day.
+	// Loop over a count, because 9999-12-31 has no next day.
 	return Array.from({ length: daysBetween(from, to) + 1 }, (_, at) => addDays(from, at));
 }
 
@@ -195,7 +198,7 @@ function between(numbers: readonly number[]): number[] {
 	return Array.from({ length: Math.max(...numbers) - first + 1 }, (_, index) => first + index);
 }
 
-/** A message opened by a bot on one day and by a person on a later day counts on both. */
+/** If a bot opens a message on one day and a person on a later day, the message counts on both days. */
 function sumOf(counts: readonly TypedCount[]): Figures {
 	const sum = (type: TypedCount['type'], audience: TypedCount['audience'] = 'all') =>
 		counts.reduce((all, one) => (one.type === type && one.audience === audience ? all + one.count : all), 0);

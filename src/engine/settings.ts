@@ -19,7 +19,7 @@ import {
 import type { UnsubscribeScope } from './rules/subscribers.js';
 
 const defaultListeningUrl = 'http://127.0.0.1:8080';
-/** Internal. Workers in other processes need this setting for links. */
+/** Users cannot set it. Workers in other processes read it to make links. */
 const listeningUrlName = 'listening_url';
 
 export const settingDefaults = {
@@ -75,7 +75,7 @@ export async function listSettings(store: Store): Promise<[SettingName, string][
 		.map(([name, value]) => [name, normalSetting(name, value)]);
 }
 
-/** `400` becomes `400d`, `100/60m` becomes `100/h`; a refused value stays as it is. */
+/** Turns `400` into `400d` and `100/60m` into `100/h`. Returns an invalid value unchanged. */
 export function normalSetting(name: string, value: string): string {
 	const outcome = checkSetting(name, value);
 	return 'problem' in outcome ? value : (outcome.value ?? value);
@@ -91,7 +91,7 @@ export async function writeSettings(
 export function checkSettings(
 	values: Readonly<Record<string, string | null>>,
 ): Record<string, string | null> {
-	// Collect entries, because assigning a setting called `__proto__` would change the prototype of an object.
+	// Collect entries, because assigning to a key `__proto__` would change the prototype of an object.
 	const errors: [string, FieldErrors[string]][] = [];
 	const checkedValues: [string, string | null][] = [];
 	for (const [name, value] of Object.entries(values)) {
@@ -114,7 +114,7 @@ function checkSetting(name: string, given: string | null): Checked {
 	if (!Object.hasOwn(settingNames, name))
 		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
 	if (given === null) return { value: null };
-	// A password may contain blanks.
+	// Do not trim a password, because it may begin or end with blanks.
 	return name === 'smtp_password' ? { value: given } : checks[name as SettingName](given.trim());
 }
 
@@ -160,7 +160,7 @@ function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const isReadable = (pem: string) => {
 		try {
-			// This parses the whole certificate. The build can load a function lazily, but not the class X509Certificate.
+			// This parses the whole certificate. The build can load a function on demand, but not the class X509Certificate.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;
@@ -170,7 +170,7 @@ function checkCertificates(value: string): Checked {
 	return either(areReadable ? certificates.join('\n') : null, 'Must be certificates in PEM.');
 }
 
-/** RFC 5321 s.4.1.1.1: a domain, which must be ASCII here, or an address literal. */
+/** RFC 5321 s.4.1.1.1: a domain or an address literal. Stores the domain in ASCII. */
 function checkEhloName(value: string): Checked {
 	const address = value.replace(/^\[(?:IPv6:)?|\]$/gi, '');
 	if (isIP(address) !== 0) return { value: isIP(address) === 4 ? `[${address}]` : `[IPv6:${address}]` };
@@ -193,14 +193,14 @@ function checkKept(value: string): Checked {
 	return either(days === null ? null : `${days}d`, problem);
 }
 
-/** Leaves space for the token: a local part has at most 64 octets (RFC 5321 s.4.5.3.1.1). */
+/** Short, because a token follows and a local part has at most 64 octets (RFC 5321 s.4.5.3.1.1). */
 const bouncePrefix = /^(?!.*\.\.)[a-z0-9](?:[a-z0-9._-]{0,13}[a-z0-9])?$/i;
 
 function checkBounceAddress(value: string): Checked {
 	const parsed = parseAddress(value);
 	if (parsed === null) return { problem: texts.email };
 	const [local = ''] = parsed.address.split('@');
-	// The local part may be case-sensitive at its host (RFC 5321 s.2.4).
+	// Keep the case of the local part, because its host may distinguish case (RFC 5321 s.2.4).
 	return either(
 		bouncePrefix.test(local) ? `${local}@${domainOf(parsed.key)}` : null,
 		'Must have 1 to 15 letters, digits, dots, hyphens or underscores before the @.',
@@ -211,7 +211,7 @@ const maxDataUri = 48_000;
 const dataUri = /^data:image\/(?:png|jpeg|gif|webp|svg\+xml);base64,[a-z\d+/]+={0,2}$/i;
 
 /**
- * Accepts only URLs that a content security policy matches exactly (CSP 3 s.2.3.1): a final slash would match a folder,
+ * Accepts only URLs that a content security policy matches exactly (CSP 3 s.2.3.1). A final slash would match a folder,
  * and `*` all hosts of a domain.
  */
 function checkPageLogoUrl(value: string): Checked {
@@ -228,10 +228,10 @@ function checkPageLogoUrl(value: string): Checked {
 	);
 }
 
-/** This URL and the path of a page make a link, which must fit on one line of List-Unsubscribe (900 characters). */
+/** List-Unsubscribe has this URL and the path of a page on one line of at most 900 characters. */
 const maxPublicUrl = 800;
 
-// A query or fragment would be inside every link, and a user name would be mailed to all recipients.
+// Every mail contains this URL, so reject queries, fragments and user names.
 function checkPublicUrl(value: string): Checked {
 	const url = canParseUrl(value) ? new URL(value) : null;
 	if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return { problem: texts.url };

@@ -54,7 +54,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 	const { store, clock, newSecret } = context;
 	const { reads, writes } = store;
 	const existing = async (id: number) => found(await reads.getWebhook({ id }));
-	// Ids are random, so that two databases do not use the same id for different secrets.
+	// Ids are random, so that two databases never use the same id for different secrets.
 	const fresh = () => {
 		const secret = newSecret();
 		return { id: Buffer.from(secret, 'base64url').readUInt32BE(), secret };
@@ -88,7 +88,7 @@ export function createDeliveries(context: EngineContext): Deliveries {
 			(await writes.ensureWebhookSecret({ fresh: fresh(), now: clock.now() })).map(toSecret),
 		rotateSecret: async () => {
 			const now = clock.now();
-			// Keeps an existing secret, because receivers may already know it.
+			// Create a secret only if there is none, because receivers may know the existing one.
 			await writes.ensureWebhookSecret({ fresh: fresh(), now });
 			const rotated = await writes.rotateWebhookSecret({ fresh: fresh(), now, retire_at: now + overlap });
 			return rotated.map(toSecret);
@@ -104,7 +104,7 @@ function conditionsOf({ state, since }: DeliveryFilter) {
 	return { state: state ?? null, since: since_at };
 }
 
-/** An empty body must not replay a month of webhook deliveries. */
+/** Without this check, an empty body would replay a month of webhook deliveries. */
 function assertSaid({ deliveries, failed, since, all }: ReplayRequest): void {
 	if (deliveries !== undefined || failed === true || since !== undefined || all === true) return;
 	const message = 'Say what to replay: "deliveries", "failed", "since" or "all".';

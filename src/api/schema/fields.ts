@@ -32,13 +32,13 @@ export type Presence = 'required' | 'defaulted' | 'optional';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** `T` is the checked value, `G` the value that a caller gives. */
+/** `T` is the checked value, `G` the input. */
 export interface Field<T, P extends Presence = Presence, G = T> {
-	/** Only carries the type `G`, and is never set. */
+	/** Never set; exists only for the type `G`. */
 	readonly given?: G;
 	readonly presence: P;
 	readonly schema: JsonSchema;
-	/** Returns a new value each time, so that a mutable default is never shared. */
+	/** Returns a new value each time, because callers may change it. */
 	readonly makeDefault?: () => T;
 	check(input: unknown): Checked<T>;
 }
@@ -98,7 +98,7 @@ interface CharOptions {
 	schema?: JsonSchema;
 }
 
-/** Turns numbers into text like DRF's CharField, digit for digit. Reports all errors of a text. */
+/** Turns numbers into text as DRF's CharField does, keeping every digit. Reports all errors of a text. */
 export function char(options: CharOptions = {}): Field<string, 'required'> {
 	const rules = [...limits(options), nullCharacters, surrogates, ...(options.rules ?? [])];
 	return field(charSchema(options), (input) => checkText(input, options, rules));
@@ -201,7 +201,7 @@ const maxIntegerText = 1000;
 
 export function boolean(): Field<boolean, 'required'> {
 	return field({ type: 'boolean' }, (given) => {
-		// In Python, 1.0 equals 1.
+		// Accepts 1.0, because it equals 1 in Python.
 		const input = given instanceof JsonNumber ? given.toNumber() : given;
 		if (trueValues.has(input)) return valid(true);
 		if (falseValues.has(input)) return valid(false);
@@ -247,7 +247,7 @@ function integerOf(input: unknown): number | null {
 }
 
 function uuidHex(input: unknown): string | null {
-	// In Python, a bool is an int, and UUIDField accepts ints.
+	// Python's bool is an int, and DRF's UUIDField accepts ints.
 	if (typeof input === 'boolean') return uuidHex(input ? 1 : 0);
 	if (input instanceof JsonNumber) {
 		const value = input.isInteger && input.text.length < 50 ? BigInt(input.text) : -1n;
@@ -275,7 +275,7 @@ interface ListOptions {
 	max?: number;
 }
 
-/** Rejects a list over `max` as a whole, because ten megabytes of invalid items would make half a gigabyte of errors. */
+/** Rejects a list over `max` unchecked: ten megabytes of invalid items would produce half a gigabyte of errors. */
 export function list<T, G>(
 	child: Field<T, Presence, G>,
 	{ allowEmpty, max }: ListOptions = {},
@@ -329,7 +329,7 @@ export function dict<T>(
 			return refuse('max_length', `Ensure this field has no more than ${max} elements.`);
 		}
 		const checked = gather(keys.map((key) => [key, checkEntry(key, input[key])] as const));
-		// `fromEntries` treats `__proto__` like any other key.
+		// Unlike an assignment, `fromEntries` treats `__proto__` as an ordinary key.
 		return checked.kind === 'invalid' ? checked : valid(Object.fromEntries(checked.value));
 	});
 }
@@ -373,7 +373,7 @@ export function mailbox(): Field<Mailbox, 'required', string> {
 	});
 }
 
-/** The service document shows `from` both as a text and as an array of one. */
+/** The service document shows `from` both as a text and as an array with one text. */
 export function oneOrListOfOne<T, G>(inner: Field<T, Presence, G>): Field<T, 'required', G | readonly G[]> {
 	const asList = { type: 'array', items: inner.schema, minItems: 1, maxItems: 1 };
 	return field({ anyOf: [inner.schema, asList] }, (input) => {

@@ -3,7 +3,7 @@ import { type Checked, char, dict, type Field, valid } from './fields.js';
 
 const maxHeaders = 64;
 
-/** Assumption: a longer name leaves too little of the first line for the value. */
+/** Assumption: a name above 200 characters leaves too little of its first line for the value. */
 export const maxHeaderName = 200;
 
 /** RFC 5322 s.2.1.1: a line has at most 998 characters, including name, colon and space. */
@@ -14,18 +14,19 @@ const headerName = /^[!-9;-~]+$/;
 const forbiddenText = /[\0-\x08\n-\x1f\x7f]/;
 
 const reserved: readonly RegExp[] = [
-	// The service writes these; a second one would add recipients or change the meaning of the body.
+	// mailctl writes these headers. A second one would add recipients or change how programs read the body.
 	/^(from|author|to|cc|bcc|sender|reply-to|subject|date|message-id|(mime|content|resent)(-.*)?|list-unsubscribe.*)$/i,
-	// Traces of the route, the recipient, and the processing of the mail (RFC 5321, 7208, 8098, 9228; Postfix, Exim).
+	// Mail servers record the route, the recipient and the processing here (RFC 5321, 7208, 8098, 9228; Postfix, Exim).
 	/^(x-)?(return-path|received(-spf)?|delivered-to|delivery-date|(original|apparently|forwarded)-to)$/i,
 	/^(x-)?(apparently-from|envelope-(from|sender|to|recipients?))$/i,
 	/^(original-(recipient|from|subject|message-id|encoded-information-types)|downgraded(-.*)?|sio-label-history)$/i,
 	/^(dl-expansion-history|autoforwarded|(discarded-)?x400-.*|x-(trasporto|ricevuta|verificasicurezza))$/i,
-	// Instructions to mail servers: where to send reports, how to route, convert or delay the mail (RFC 2156, 6758).
+	// Headers that tell mail servers where to send reports, or how to route, convert or delay the mail (RFC 2156,
+	// 6758).
 	/^(errors-to|return-receipt-to|notice-requested-upon-delivery-to|originator-return-address|mt-priority)$/i,
 	/^(alternate-recipient|conversion(-with-loss)?|deferred-delivery|latest-delivery-time|disclose-recipients)$/i,
 	/^(generate-delivery-report|prevent-nondelivery-report)$/i,
-	// Programs that checked or signed the mail write these (RFC 8601, 6376, 8617).
+	// Headers in which programs record that they checked or signed the mail (RFC 8601, 6376, 8617).
 	/^((x-)?(original-)?authentication-results|(dkim|arc)(-.*)?|domainkey-.*|bimi-(location|indicator))$/i,
 ];
 

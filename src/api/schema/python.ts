@@ -65,7 +65,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** Counts the digits before this one: the ten digits of a script have consecutive code points. */
+/** Counts how many digits precede this one, because the ten digits of a script have consecutive code points. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;
@@ -96,7 +96,7 @@ function reprString(text: string): string {
 	return `${quote}${escaped}${quote}`;
 }
 
-/** Keeps the text of a number that a double does not reproduce (`5.0`, `1e5`) until a field converts it. */
+/** Keeps the text of a number that a double does not reproduce, such as `5.0`, until a field converts it. */
 export class JsonNumber {
 	readonly text: string;
 
@@ -115,7 +115,7 @@ export class JsonNumber {
 		return isSame(this.text, value) ? floatText(value) : this.text;
 	}
 
-	/** Null if digits would be lost, or if an integer would become a float, such as `1e+21`. */
+	/** Null if a double would lose digits, or would print an integer as a float (`1e+21`). */
 	toNumber(): number | null {
 		const value = Number(this.text);
 		if (this.isInteger && String(value).includes('e')) return null;
@@ -123,7 +123,7 @@ export class JsonNumber {
 	}
 }
 
-/** RFC 8259 s.6. Tokens have at most `maxNumberLength` characters, so backtracking cannot take long. */
+/** RFC 8259 s.6. `maxNumberLength` limits the token, so backtracking cannot take long. */
 const jsonNumber = /^-?(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 export function isJsonNumber(token: string): boolean {
@@ -133,7 +133,7 @@ export function isJsonNumber(token: string): boolean {
 export function isPlainNumber(token: string): boolean {
 	if (token.length > 16) return false;
 	if (/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return true;
-	// A double keeps 15 digits, but no trailing zeros. Python writes numbers below 0.0001 with an exponent.
+	// A double keeps 15 digits and drops trailing zeros. Python writes numbers below 0.0001 with an exponent.
 	return /^-?\d{1,13}\.\d{0,13}[1-9]$/.test(token) && token.length <= 16 && !/^-?0\.0000/.test(token);
 }
 

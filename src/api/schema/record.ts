@@ -2,19 +2,19 @@ import { isRecord } from '../json.js';
 import type { Infer } from '../schema.js';
 import type { JsonSchema } from './fields.js';
 
-/** `optional` may be absent. `newer` is in every answer of this version's server; older servers omit it. */
+/** `optional` may be absent. `newer` is absent only in answers of older servers. */
 type Presence = 'present' | 'optional' | 'newer';
 
 export interface Shape<T, P extends Presence = Presence> {
 	readonly type?: T;
 	readonly presence: P;
-	/** A function, because most commands need no schema, and 300 schemas would delay the start by 3 ms. */
+	/** Builds the schema on demand, because most commands need none, and building all 300 takes 3 ms. */
 	readonly schema: () => JsonSchema;
 	readonly kind: string;
 	is(value: unknown): boolean;
-	/** Returns the first key that the value lacks. */
+	/** Returns the first needed key that the value lacks. */
 	missing(value: unknown): Missing | null;
-	/** Commands rely on the value, so a client rejects an answer without it. */
+	/** Commands need the value, so a client rejects an answer without it. */
 	readonly isNeeded?: true;
 }
 
@@ -34,7 +34,7 @@ export type RecordOf<K extends Keys> = Flat<
 	}
 >;
 
-/** A shape with the shapes of its keys, so that others can extend it. */
+/** A record's shape together with the shapes of its keys, so that other records can extend it. */
 export interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present'> {
 	readonly keys: K;
 }
@@ -48,7 +48,7 @@ function shape<T>(
 	return { presence: 'present', schema, kind, is, missing };
 }
 
-/** Keeps further keys of an answer without a check. */
+/** Accepts keys that are not declared, without checking them. */
 export function record<const K extends Keys>(keys: K): RecordShape<K> {
 	const schema = () => ({
 		type: 'object',
@@ -69,13 +69,12 @@ export function record<const K extends Keys>(keys: K): RecordShape<K> {
 
 export const components = new Map<string, () => JsonSchema>();
 
-/** Names the shape in the OpenAPI document, so that other schemas refer to it. */
+/** Names the shape in the OpenAPI document, so that other schemas can refer to it. */
 export function named<const N extends string, S extends Shape<unknown>>(name: N, inner: S): S & { name: N } {
 	components.set(name, inner.schema);
 	return { ...inner, name, schema: () => ({ $ref: `#/components/schemas/${name}` }) };
 }
 
-/** A record with a name in the OpenAPI document. */
 export function component<const N extends string, const K extends Keys>(name: N, keys: K) {
 	return named(name, record(keys));
 }
@@ -98,7 +97,7 @@ function missingAt(key: string | number, of: Shape<unknown>, value: unknown): Mi
 	return within && { path: `${key}.${within.path}`, kind: within.kind };
 }
 
-/** Service document, "Paginated list envelope". `more`: further keys of the page. */
+/** Service document, "Paginated list envelope". `more` declares additional keys of the page. */
 export function pageOf(item: Shape<unknown>, more: Keys = {}): Shape<unknown, 'present'> {
 	const link = described(orNull(text), { format: 'uri' });
 	const besides = Object.fromEntries(Object.entries(more).map(([name, one]) => [name, optional(one)]));
@@ -139,7 +138,7 @@ export function orNull<T>(inner: Shape<T>): Shape<T | null, 'present'> {
 	);
 }
 
-/** Changes only the TypeScript type: narrows it, or widens it for answers of other services. */
+/** Changes only the TypeScript type, such as narrowing a text to its known words. */
 export function typed<T>(inner: Shape<unknown>): Shape<T, 'present'> {
 	return { ...inner, presence: 'present' } as Shape<T, 'present'>; // `type` is never set
 }
@@ -178,7 +177,7 @@ export const day = described(text, { format: 'date' });
 
 export const array = shape<unknown[]>(() => ({ type: 'array' }), 'a list', Array.isArray);
 
-/** Expects one of these words; a client also accepts others. */
+/** Documents the known words. A client accepts other words too. */
 export function word<const W extends string>(words: readonly W[]): Shape<W, 'present'> {
 	return shape(() => ({ type: 'string', enum: [...words] }), 'a text', isText);
 }

@@ -12,10 +12,10 @@ const topLevel = String.raw`\.(?!-)(?:[${letter}-]{2,63}|xn--[a-z0-9]{1,59})(?<!
 const name = String.raw`${label}(?:\.(?!-)[${letter}0-9-]{1,63}(?<!-))*${topLevel}`;
 const webUrl = String.raw`^https?://(?:[^\s:@/]+(?::[^\s:@/]*)?@)?(${ipv4}|${ipv6}|${name}|localhost)(?::\d{2,5})?(?:[/?#]\S*)?$`;
 
-// Compiled at first use, which takes 2 ms, because `letter` is a range of 65,000 characters regardless of case.
+// Compiled at first use, because compiling takes 2 ms: `letter` covers 65,000 characters in both cases.
 let webUrlPattern: RegExp | null = null;
 
-// Clients read a backslash as a slash, so `http://a\@b/` may mean either of two hosts.
+// Many clients read a backslash as a slash, so they would disagree about the host of `http://a\@b/`.
 const ambiguous = /[\x01-\x1f\x7f-\x9f\\]/;
 
 export function isWebUrl(text: string): boolean {
@@ -45,7 +45,7 @@ export function isLoopbackUrl(url: string | null): boolean {
 	return url !== null && canParseUrl(url) && isLoopback(new URL(url).hostname.toLowerCase());
 }
 
-/** `hostname` is that of a URL, in lower case (RFC 6761 s.6.3). */
+/** RFC 6761 s.6.3. Expects the hostname of a URL, in lower case. */
 export function isLoopback(hostname: string): boolean {
 	if (hostname === 'localhost' || hostname.endsWith('.localhost')) return true;
 	return (

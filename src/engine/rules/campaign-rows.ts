@@ -188,7 +188,7 @@ function addressesOf(request: unknown): string {
 		.slice(0, 320);
 }
 
-/** Version 7 (RFC 9562 s.5.7): the time in milliseconds, then random bits. */
+/** UUID version 7 (RFC 9562 s.5.7): the time in milliseconds, then random bits. */
 export function newUuid(now: Micros): Uuid {
 	const time = Math.floor(now / microsPerMs)
 		.toString(16)
@@ -197,8 +197,8 @@ export function newUuid(now: Micros): Uuid {
 }
 
 /**
- * Returns the id of an address's message in a campaign, which is the same in each repetition. Version 8 (RFC 9562
- * s.5.8): the start of the campaign's id, then a hash of both.
+ * Returns a UUID version 8 (RFC 9562 s.5.8): the start of the campaign's id, then a hash of campaign and address. The
+ * same input always gives the same id.
  */
 export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 	const digits = hash('sha256', `${campaign}\0${address}`);

@@ -10,8 +10,8 @@ interface ConditionedPerson {
 }
 
 /**
- * A missing value equals an empty one. `~` and comparisons of addresses ignore case, and numbers compare by value. A day
- * is a day in `timeZone`.
+ * Treats a missing value as empty. `~` and addresses ignore case, and numbers compare by value. Days are days in
+ * `timeZone`.
  */
 export function meets(person: ConditionedPerson, condition: Condition, timeZone: string): boolean {
 	const { field, variable, operator, value } = condition;

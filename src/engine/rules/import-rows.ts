@@ -1,6 +1,6 @@
 /**
- * Turns cells of an import into typed values or an error. Encoded rows pass between threads at half the cost of
- * objects, and are not checked again.
+ * Turns the cells of an import into typed rows or errors. Threads exchange encoded rows, which cost half as much as
+ * objects, and do not check them again.
  */
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';
@@ -127,7 +127,7 @@ function activityOf(cell: string | null): boolean | null | undefined {
 	return word === '' ? null : truths.get(word);
 }
 
-// A rest pattern would create a second object for each row.
+// Do not take `meta` out with a rest pattern, which would create a second object for each row.
 function checkRow(row: GivenRow): ParsedRow {
 	const { meta } = row;
 	const address = parseAddress(row.email);
@@ -164,7 +164,7 @@ function metaProblem(meta: readonly (readonly [string, MetaValue])[], json: stri
 			return reject('null_characters_not_allowed', `${variable}: ${texts.nullCharacters}`);
 		}
 	}
-	// A UTF-16 unit takes at most three bytes, so skip the count for short texts.
+	// A UTF-16 unit takes at most three bytes in UTF-8, so short texts need no exact count.
 	if (json.length * 3 <= maxMetaBytes || Buffer.byteLength(json) <= maxMetaBytes) return null;
 	return reject('max_length', `meta: Ensure this field has no more than ${maxMetaBytes} bytes.`);
 }
@@ -175,12 +175,12 @@ function reject(code: string, error: string): RejectedRow {
 
 type RowActivity = Pick<ImportRow, 'is_active' | 'disable_reason'>;
 
-/** A new row is inactive if a suppression (`kept`) or its own reason requires it. */
+/** Imports a new row as inactive if a stored suppression (`kept`) or the row's own reason requires it. */
 export function importedActivation(row: RowActivity, kept: readonly SuppressionReason[]): Activation {
 	return stoppedBy(row, kept) ?? { is_active: row.is_active ?? true, disable_reason: null };
 }
 
-/** Only `reactivate` makes a row active again, unless a suppression remains (`kept`). */
+/** Makes a stored row active only with `reactivate`, and only if no suppression remains (`kept`). */
 export function reimportedActivation(
 	stored: Activation,
 	row: RowActivity,
@@ -244,7 +244,7 @@ export const keyPlace = 1;
 
 const separator = '\0';
 
-/** Encoding turns lone surrogates into U+FFFD. */
+/** UTF-8 encoding turns lone surrogates into U+FFFD. */
 export function encodeRow(row: ParsedRow): string {
 	const mark = String.fromCharCode(markOf(row));
 	if (row.kind === 'rejected') return mark + row.code + separator + row.error;

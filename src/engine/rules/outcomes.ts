@@ -1,4 +1,4 @@
-/** Rules about messages: outcomes of deliveries, actions of people, events, reported bounces. */
+/** Rules about messages: delivery outcomes, user actions, events, and reported bounces. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { EventType, MessageState, Uuid } from '../../api/records.js';
@@ -10,15 +10,15 @@ export type DeliveryOutcome =
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
 	| { kind: 'failed'; reply: Reply; uncounted?: true }
 	| { kind: 'suppressed'; reply: Reply }
-	/** With `due_at`, the message waits until then, so that other messages are sent first. */
+	/** `due_at` delays the message, so that other messages are sent first. */
 	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
 type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
 
 /**
- * `code` null: no reply came. `text`: at most 500 characters, without CR and LF. For a send API (`call`) `code` is
- * the HTTP status, `enhanced` the error's code, and `text` the id of an accepted message.
+ * `code` is null if no reply came. `text` has at most 500 characters, without CR and LF. For a send API (`call`),
+ * `code` is the HTTP status, `enhanced` the error code, and `text` the id of an accepted message.
  */
 export interface Reply {
 	phase: SmtpPhase | 'call';
@@ -83,8 +83,8 @@ type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: 
 const inHands = refused('is being handled by a worker');
 
 /**
- * `retry` accepts `uncertain` and `failed` messages: a person may know that the message did not arrive, or that the cause
- * of the failure has passed. It refuses `bounced` messages, because their addresses are bad.
+ * A user may know that an `uncertain` message did not arrive, or that the cause of a `failed` one is gone, so `retry`
+ * accepts both. It refuses `bounced` messages, because their addresses are bad.
  */
 const rules: Readonly<Record<MessageAction, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
@@ -134,7 +134,7 @@ interface FigureMove {
 	to: Micros;
 }
 
-/** Events may arrive out of order: an event before the first one known moves the count to its own day. */
+/** Events may arrive out of order. An event before the earliest known one moves the count to its own day. */
 export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
 	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
 	return audiences
@@ -143,8 +143,8 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 }
 
 /**
- * True for an event that comes so soon after sending that a bot must have caused it. Until a message is recorded as
- * sent, each event is too soon: the mail server may have accepted the message just now.
+ * True if an event follows the sending so closely that a bot must have caused it. Also true while the message is not
+ * yet recorded as sent, because the mail server may have just accepted it.
  */
 export function isTooSoon(
 	message: { state: MessageState; sent_at: Micros | null },
@@ -159,7 +159,7 @@ export function hasAudiences(type: EventType): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED' || type === 'UNSUBSCRIBED';
 }
 
-/** True if the event changes only the counts of its message. */
+/** True for opens and clicks, which change only the counts of their message. */
 export function isReading({ type }: { type: EventType }): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED';
 }
@@ -192,9 +192,9 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Finds the recipients that the report names. If it names none, the mail was forwarded, and the report counts only for a
- * single recipient. Such a bounce is rarely hard: the bad address may be a member of a list at the recipient's address. A
- * match by Message-ID then needs a report without addresses, because replies and archives quote Message-IDs.
+ * Finds the recipients that a report names. A report without any of them comes from a forwarded mail, and counts only
+ * if the message has a single recipient. It is rarely hard, because the bad address may be a member of a list at the
+ * recipient's address. Matched by Message-ID, it must name no address, because replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,
@@ -214,14 +214,14 @@ export function findingsOf(
 	}));
 }
 
-/** True if the address is the recipient at a host of its domain: `ann@mx1.example.org`. */
+/** True for the recipient at a host below its domain, such as `ann@mx1.example.org` for `ann@example.org`. */
 function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
 	const at = recipient.lastIndexOf('@');
 	return (address) =>
 		address.startsWith(recipient.slice(0, at + 1)) && address.endsWith(`.${recipient.slice(at + 1)}`);
 }
 
-/** A bounce is hard only if all entries are hard: one of two forwarding addresses may work. */
+/** A bounce is hard only if all its entries are hard, because one of two forwarding addresses may work. */
 function foundAt(
 	address: EmailKey,
 	entries: readonly ReportedAddress[],

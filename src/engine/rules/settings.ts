@@ -77,7 +77,7 @@ export const limitSettings = {
 
 export interface SendLimit {
 	scope: LimitScope;
-	/** ASCII in lower case. `*`: each domain without its own limit, separately. Empty for `all`. */
+	/** ASCII in lower case. `*` limits every domain that no other limit names, separately. Empty for `all`. */
 	domain: string;
 	count: number;
 	window: Micros;
@@ -107,8 +107,8 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 }
 
 /**
- * Returns why a limit's domain can have no address, such as `gmail`; null if all can. Call it only before limits are
- * stored, because a stored limit must continue to apply.
+ * Returns why no address can have a limit's domain (such as `gmail`), or null. Call it only before storing limits,
+ * because stored limits must continue to apply.
  */
 export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	const never = limits.find(
@@ -190,7 +190,7 @@ const units: Readonly<Record<string, Micros>> = {
 	h: 3_600 * microsPerSecond,
 	d: microsPerDay,
 };
-/** Longer windows would need too large a log of sends. */
+/** A longer window would make the log of sends too large. */
 const longestWindow: Micros = 31 * microsPerDay;
 
 function parseLimit(scope: LimitScope, entry: string): SendLimit | null {

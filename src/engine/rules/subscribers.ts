@@ -32,7 +32,7 @@ export function stopping(
 	return strongest(type === 'BULK' ? reasons : reasons.filter((reason) => stoppingReasons.has(reason)));
 }
 
-/** `is_active` null: not a subscriber. Inactive subscribers get no bulk mail, even without a suppression. */
+/** `is_active` is null for a person who is not a subscriber. Inactive subscribers get no bulk mail. */
 export function isWanted(
 	type: 'TRANSACTIONAL' | 'BULK',
 	{ reasons, is_active }: { reasons: readonly SuppressionReason[]; is_active: boolean | null },
@@ -52,8 +52,8 @@ type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` lifts an unsubscription, but is refused after a hard bounce or complaint. PUT without `is_active`
- * sets what a new subscriber would get, and lifts nothing (api-decisions 14).
+ * `is_active: true` lifts an unsubscription, but is refused after a hard bounce or complaint. A PUT without `is_active`
+ * sets the state of a new subscriber, and lifts nothing (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;
@@ -108,7 +108,7 @@ export function suppressedList(
 
 export type Addition = 'created' | 'updated' | 'unchanged';
 
-/** Adding never shortens a suppression: the later expiry counts, and a suppression without expiry is the longest. */
+/** The later expiry counts, so adding never shortens a suppression. One without expiry never ends. */
 export function additionOf(
 	stored: { expires_at: Micros | null } | null,
 	wanted: { expires_at: Micros | null },
@@ -179,12 +179,12 @@ export interface Person {
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** The variables that a content uses. Null if only the service that sends it knows them; it then gets all values. */
+/** The variables of a content. Null if only the service that sends it knows them; that service gets all values. */
 type Used = readonly string[] | null;
 
 /**
- * Meta overrides `email`, `name` and `email_reason`. Excludes context variables, which are stored once per submission,
- * and links, which the composer adds.
+ * Values in meta override `email`, `name` and `email_reason`. Omits context variables, because each submission stores
+ * them once, and links, because the composer adds them.
  */
 export function personVariables(
 	person: Person,
@@ -234,7 +234,7 @@ export function joinVariables(
 	used: Used,
 	context: Readonly<Record<string, string>>,
 ): Record<string, string> {
-	// personVariables excludes context variables, so the keys never collide.
+	// `personVariables` omits context variables, so no key occurs twice.
 	return Object.fromEntries([...pick(used, context), ...Object.entries(own)]);
 }
 
@@ -245,8 +245,8 @@ function pick(used: Used, values: Readonly<Record<string, string>>): [string, st
 }
 
 /**
- * Folds case for `includes`: texts that differ only in case fold to the same text, and a part folds to a part. Lower
- * case alone ensures neither (final sigma).
+ * Folds texts that differ only in case to the same text, and any part of a text to a part of its folded text. Lower
+ * case alone does neither, because of the final sigma.
  */
 export function foldCase(text: string): string {
 	if (isAscii(text)) return text.toLowerCase();

@@ -1,4 +1,4 @@
-/** Tables in old code pages: each command reports the encoding it guessed, or ends with 2 and candidates. */
+/** Tables in old code pages: a command reports the encoding that it guesses, or exits with 2 and lists candidates. */
 import iconv from 'iconv-lite';
 import { beforeEach, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';

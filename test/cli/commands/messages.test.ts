@@ -31,7 +31,7 @@ describe('mailctl messages', () => {
 		expect(await list('--limit', '1')).toEqual(['later@example.com']);
 		expect(await list('--tag', 'a')).toHaveLength(2);
 		expect(await list('--tag', 'A')).toEqual([]);
-		// The messages were created at 10:00 UTC.
+		// The messages were created at 10:00 UTC, which is midnight of the next day in Kiritimati.
 		expect(await list('--since', '2026-11-02', '--time-zone', 'Pacific/Kiritimati')).toHaveLength(2);
 		expect(await list('--since', '2026-11-02', '--time-zone', 'Pacific/Auckland')).toHaveLength(0);
 		expect(await project.run(['messages', 'list', '--status', 'sennt'])).toMatchObject({

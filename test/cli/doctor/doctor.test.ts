@@ -98,7 +98,7 @@ describe('doctor does not change', () => {
 	});
 });
 
-/** Makes `file` read-only, except `but` in it. For root, this needs a mount; false if that is not possible here. */
+/** Makes `file` read-only, but not `but` inside it. As root, this needs a mount. Returns false if it is impossible. */
 function makeReadOnly(file: string, but?: string): boolean {
 	if (process.getuid?.() !== 0) {
 		const { mode } = statSync(file);

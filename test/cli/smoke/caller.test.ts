@@ -10,7 +10,7 @@ function answer(status: number, headers: Record<string, string> = {}, body = '{}
 	return { status, headers, body: new TextEncoder().encode(body), durationMs: 1 };
 }
 
-/** Gives the answers in turn, and then the last one again. */
+/** Gives these answers in order, then repeats the last one. */
 function callerOf(answers: readonly (WireResponse | Error)[], retries = 3) {
 	let asked = 0;
 	const exchange: WireExchange = async () => {

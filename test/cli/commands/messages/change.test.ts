@@ -28,7 +28,7 @@ describe('mailctl messages retry', () => {
 			{ state: 'deferred', attempts: 1 },
 			{ state: 'queued', attempts: 1 },
 		]);
-		// The server drops its first two connections.
+		// Use up the two connections that the server drops.
 		while (server.connections < 2) await project.run(['engine', 'smtp-test']);
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 2 });
 		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({

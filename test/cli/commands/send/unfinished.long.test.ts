@@ -1,4 +1,4 @@
-// Ctrl-C, arrow up, Enter: a second campaign beside the unfinished one would mail everybody twice.
+// A user interrupts a send and runs it again. A second campaign would mail everybody twice.
 import { readdir, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -81,7 +81,7 @@ const refused = (name: string) =>
 		`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago, and is not finished`,
 		waysOn(name),
 	);
-/** The refusal beside a campaign that is staged and not released. */
+/** The error if an earlier campaign is staged but not released. */
 const refusedStaged = (name: string) =>
 	refusal(
 		`"${name}" is the same message to (this list|these recipients), staged and not released`,

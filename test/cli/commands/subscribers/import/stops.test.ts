@@ -31,8 +31,8 @@ async function count(): Promise<unknown> {
 }
 
 /**
- * Connects to the engine and calls `happens` after `batches` acknowledged batches. Puts one batch after the other, as
- * to a server: in one process, the engine has several batches in flight, and any of them may end last.
+ * Connects to the engine and calls `happens` after `batches` acknowledged batches. Puts one batch at a time, as over
+ * HTTP, because an engine in this process acknowledges parallel batches in any order.
  */
 function afterBatches(batches: number, happens: () => Promise<void> | void): Connect {
 	let put = 0;
