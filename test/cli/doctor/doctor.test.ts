@@ -98,7 +98,9 @@ describe('doctor does not change', () => {
 	});
 });
 
-/** Makes `file` read-only, but not `but` inside it. As root, this needs a mount. Returns false if it is impossible. */
+/**
+ * Makes `file` read-only, but not `but` inside it. Root needs a mount for this. Returns false if that is impossible.
+ */
 function makeReadOnly(file: string, but?: string): boolean {
 	if (process.getuid?.() !== 0) {
 		const { mode } = statSync(file);

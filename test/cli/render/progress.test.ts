@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createProgress, withStatusLine } from '../../../src/cli/render/progress.js';
 
-/** `at` sets the clock to a second after the start, updates the progress and returns the terminal line. */
+/** Returns a function that sets the clock to `seconds` after the start, and returns the line of progress. */
 function started({ label = 'importing', total = null as number | null, before = 0 }) {
 	let now = 5_000_000;
 	const start = now;

@@ -38,7 +38,9 @@ type Kind = (typeof kinds)[number];
 const people = 'email\nann@example.com\n';
 const requests = `${JSON.stringify(request)}\n`;
 
-/** Returns a campaign of each kind with one recipient. The pipes differ from the files by a line end. */
+/**
+ * Returns a command for each kind of campaign, to one recipient. The piped input differs from the files by a line end.
+ */
 async function jobs(project: Project): Promise<Record<Kind, Typed>> {
 	const table = await project.file('people.csv', people);
 	const batch = await project.file('requests.ndjson', requests);
