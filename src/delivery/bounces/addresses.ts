@@ -6,12 +6,12 @@ export interface FoundAddress {
 	end: number;
 }
 
-/** RFC 5321 s.4.5.3.1 allows 64, but a gateway to X.400 writes a whole name as the local part. */
+/** RFC 5321 s.4.5.3.1 allows 64 octets, but X.400 gateways write a whole name as the local part. */
 const maxLocal = 128;
 const maxDomain = 255;
 const maxFound = 50;
 
-/** Finds addresses in the order of the text, at most 50. Searches outwards from each `@`, in linear time for any text. */
+/** Finds at most 50 addresses. Searching outwards from each `@` takes linear time even for hostile text. */
 export function findAddresses(text: string): FoundAddress[] {
 	const found: FoundAddress[] = [];
 	let floor = 0;
@@ -75,9 +75,9 @@ function domainEnd(text: string, at: number): number {
 	return end;
 }
 
-// Matches addresses in use that the RFC forbids: dots in a row, hosts without a dot, local parts in UTF-8 (RFC 6531).
+// Matches addresses that people use although RFC 5321 forbids them: dots in a row, a host without a dot, UTF-8.
 const inUse = /^[\p{L}\p{M}\p{N}.!#$%&'*+/=?^_`{|}~-]+@[\p{L}\p{M}\p{N}.-]+$/u;
-/** Matches addresses that archives and groups have shortened: `ann...@example.org`. */
+/** Matches addresses that archives of mailing lists have shortened: `ann...@example.org`. */
 const shortened = /[^.]\.{3,}@/;
 const typed = /^\/?(?:dda?[.:])?(?:smtp|rfc-?822|orcpt)=/i;
 

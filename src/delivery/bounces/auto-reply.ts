@@ -23,9 +23,9 @@ const signs: readonly Sign[] = [
 ];
 
 /**
- * Returns null if the mail is not an automatic reply. A mail program's unsubscribe request (RFC 2369) is not one either,
- * and mailctl ignores it. `plain` uses only signs that bounces do not have, because Exim marks its bounces
- * `Auto-Submitted: auto-replied` too.
+ * Returns null for other mails, and for a mail program's unsubscribe request (RFC 2369), which mailctl ignores. `plain`
+ * tests only signs that bounces do not have. `Auto-Submitted` is not plain, because Exim marks its bounces
+ * `auto-replied`.
  */
 export function autoReplySign(
 	fields: readonly Field[],
@@ -44,7 +44,9 @@ export function autoReplySign(
 const overQuota =
 	/\b(?:over|exceed\w{0,3}|out of) (?:\w{1,12} ){0,2}quota|quota (?:is |was |has been )?(?:exceeded|full|reached)|mail ?(?:box|folder) (?:is )?(?:full|over)|not enough (?:disk )?(?:space|storage)/i;
 
-/** A disposition notification (RFC 8098) means that the mail arrived, unless Dovecot deleted it as over quota. */
+/**
+ * A disposition notification (RFC 8098) means that the mail arrived. But Dovecot sends one if a mailbox is over quota.
+ */
 export function readDisposition(found: Extract): Report | null {
 	const part = found.mail.parts.find(({ type }) =>
 		/^message\/(?:global-)?disposition-notification$/.test(type),

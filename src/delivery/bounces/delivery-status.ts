@@ -33,12 +33,12 @@ interface DeliveryStatus {
 	entries: StatusEntry[];
 }
 
-/** Fields that only a delivery status has. In a text without MIME, a line with one of them starts the fields. */
+/** Only a delivery status has these fields. In a text without MIME, the first line with one starts the status. */
 const opening = /^(?:Reporting-MTA|Final-Recipient|Original-Recipient|Arrival-Date|Action):[ \t]?\S/i;
 const once = new Set(['final-recipient', 'original-recipient', 'action', 'status']);
 const maxEntries = 1000;
 
-/** RFC 3464 s.2.1: fields of the message, then a group of fields for each recipient. Null without a recipient. */
+/** RFC 3464 s.2.1: a group of fields for the message, then a group for each recipient. Null without a recipient. */
 function parseDeliveryStatus(lines: readonly Line[]): DeliveryStatus | null {
 	const groups = groupsOf(lines);
 	const entries = groups.filter(isAboutRecipient).slice(0, maxEntries).map(entryFrom);
@@ -68,7 +68,7 @@ function groupsOf(lines: readonly Line[]): Field[][] {
 	return groups.filter((fields) => fields.length > 0);
 }
 
-/** Splits recipients that no blank line separates: an Original-Recipient after a Status starts a new one. */
+/** Splits recipients that no blank line separates. An Original-Recipient after a Status starts the next recipient. */
 function parted(fields: Field[]): Field[][] {
 	const names = fields.map(({ name }) => name);
 	const key = ['final-recipient', 'original-recipient', 'action'].find((name) => names.includes(name)) ?? '';
@@ -121,7 +121,7 @@ function typed(value: string): string {
 	return value.replace(/^[\w-]{1,40}[ \t]*;[ \t]*/, '').trim();
 }
 
-/** Decodes only `+` and `=`, which RFC 3461 s.4 requires to be encoded, because `ann+2E@b` may be a real address. */
+/** Decodes only `+2B` and `+3D`, which RFC 3461 s.4 requires. `ann+2E@b` may be a real address. */
 function fromXtext(text: string): string {
 	return text.replace(/\+2B/g, '+').replace(/\+3D/g, '=');
 }
@@ -164,7 +164,7 @@ export function readDeliveryStatus(found: Extract): DeliveryReport | null {
 }
 
 function statusesIn({ mail, sender, notice }: Extract): FoundStatus[] {
-	// A person may forward the parts of a report, but then the mail is not a multipart/report.
+	// If a person's mail has the parts of a report but another type, it is a forwarded report.
 	if (sender === 'person' && mail.type !== 'multipart/report') return [];
 	if (mail.parts.some(({ type }) => type === 'message/feedback-report')) return [];
 	const parts = mail.parts.filter(({ type }) => /^message\/(?:global-)?delivery-status$/.test(type));

@@ -18,9 +18,9 @@ import { recipientsIn, type TextRecipient } from './text-recipients.js';
 import { machineWords, roleNames, separators, systemNames } from './wordings.js';
 
 /**
- * The sender, judged by the header alone. `role`: a postmaster without a mail program for people. `machine`: another
- * automatic sender. `unknown`: an address without a name. `person`: a sender with a name, or who replies, forwards, or
- * uses a mailing list or a mail program.
+ * The kind of sender, judged by the header alone. `role`: a postmaster, without signs of a person's mail program.
+ * `machine`: another program. `unknown`: the header does not decide, as with an address without a name. `person`: the
+ * sender has a name, or the mail is a reply, is forwarded, or comes from a mailing list or a mail program.
  */
 export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 
@@ -66,7 +66,7 @@ function senderOf(mail: Mail): Sender {
 	if (mail.fields.length === 0) return 'unknown';
 	if (/<\s?>|(?:mailer-?daemon|post_master)@/i.test(from) || /^<?mailer-daemon\b/i.test(path))
 		return 'system';
-	// A mailing list may have the name of a mail system.
+	// Some mailing lists have a name that looks like a mail system.
 	if (systemNames.test(from)) return lists.some((name) => has(mail, name)) ? 'machine' : 'system';
 	if (roleNames.test(from)) return roleOf(mail);
 	if (isPersonal(mail)) return 'person';
@@ -87,7 +87,7 @@ function roleOf(mail: Mail): Sender {
 
 const answers = /^\s*(?:re|aw|antw|sv|vs|odp|ynt|rif|回复|答复|返信)(?:\[\d{1,3}\])?\s?[:：]/i;
 const forwards = /^[\s[]*(?:fwd?|wg|tr|rv|enc|i|转发|転送)(?:\[\d{1,3}\])?\s?[:：]/i;
-/** Matches the outcome that some systems append to the original subject. */
+/** Matches an outcome that some mail systems append to the original subject, as in `Re: Hello (undeliverable)`. */
 const verdictBehind = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|returned|fail)[^:()]{0,60}\)?\s*$/i;
 const programs =
 	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
@@ -136,7 +136,7 @@ export function findNotice(mail: Mail): Notice | null {
 	const part =
 		texts.find(({ type, body }) => type === 'text/plain' && body.trim() !== '') ??
 		texts.find(({ type }) => type === 'text/html') ??
-		// Read a multipart body without its boundary as text.
+		// A multipart body without its boundary has no parts, so read it as text.
 		texts.find(({ type, path }) => type.startsWith('multipart/') && path === '1') ??
 		texts.find(({ type }) => type.startsWith('multipart/'));
 	if (part === undefined) return null;
@@ -155,7 +155,7 @@ export function joinLines(lines: readonly Line[]): string {
 		.slice(0, 20_000);
 }
 
-/** Types of returned messages: those of RFC 6522 s.2 and RFC 6533 (`message/global`), and others in use. */
+/** RFC 6522 s.2 and RFC 6533 (`message/global`) define some of these types. Mail systems also use the others. */
 const returnedTypes =
 	/^(?:message\/(?:rfc822(?:-headers?)?|partial|global(?:-headers)?)|text\/rfc822-headers?)$/;
 
@@ -183,7 +183,7 @@ export function ownLines(lines: readonly Line[]): readonly Line[] {
 	return lines.slice(0, endOfNotice(lines));
 }
 
-/** Returns the line where the returned message begins, after a separator or at a header within the text. */
+/** Returns the index of the line where the returned message begins: a separator, or a header field within the text. */
 function endOfNotice(lines: readonly Line[]): number {
 	const known = ends.get(lines);
 	if (known !== undefined) return known;
@@ -196,7 +196,7 @@ function endOfNotice(lines: readonly Line[]): number {
 	return end;
 }
 
-/** Caches the line where the returned message begins. This saves a third of the time for a large mail. */
+/** Caches the results of `endOfNotice`, which saves a third of the time for a large mail. */
 const ends = new WeakMap<readonly Line[], number>();
 
 function isTrace(lines: readonly Line[], at: number): boolean {

@@ -3,7 +3,7 @@ import { type Extract, isReturned } from './extract.js';
 import { type Field, fieldsWithin, fieldValue, type Mail, type Part, placeOf, valuesOf } from './mime.js';
 import type { FeedbackReport } from './report.js';
 
-/** Types of complaints: those of RFC 5965 s.7.3, and `opt-out` of its drafts. Others, such as `virus`, are not. */
+/** Types of RFC 5965 s.7.3 and its drafts that mean a complaint. Other types do not, such as `virus`. */
 const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
 
 export function isComplaint(type: string): boolean {
@@ -35,7 +35,7 @@ function untypedIn(mail: Mail): Part | undefined {
 	);
 }
 
-/** Outlook.com (JMRP) does not follow RFC 5965, but adds a field with the recipient to the returned message. */
+/** Complaints of Outlook.com (JMRP) do not follow RFC 5965. A field of the returned message names the recipient. */
 function readOutlook(found: Extract): FeedbackReport | null {
 	const { mail, subject } = found;
 	const from = fieldValue(mail.fields, 'from') ?? '';
@@ -62,7 +62,7 @@ function readOutlook(found: Extract): FeedbackReport | null {
 
 const outlookField = 'x-hmxmroriginalrecipient';
 
-/** Returns the recipients that the report names, or else the one of the returned mail. Some receivers remove both. */
+/** Returns the recipients that the report names, or else the recipient of the returned mail. Some reports omit both. */
 function recipientsOf(fields: readonly Field[], mail: Mail): string[] {
 	const own = addressesIn(valuesOf(fields, 'original-rcpt-to', 'removal-recipient'));
 	if (own.length > 0) return own;

@@ -17,9 +17,8 @@ import { readTextBounce } from './text-bounce.js';
 import type { Verp } from './verp.js';
 
 /**
- * A `notice` is a delay, a receipt, feedback other than a complaint, or a bounce without a recipient. An `unmatched`
- * mail concerns no known message or recipient. While a worker sends the message, the mail is `in_flight`: submit it
- * again later.
+ * `notice`: a delay, a receipt, feedback other than a complaint, or a bounce without a recipient. `unmatched`: the
+ * message or the recipient is not known. `in_flight`: a worker still sends the message, so submit the mail again later.
  */
 export type Ingested =
 	| 'bounce'
@@ -45,11 +44,11 @@ export interface IngestOptions {
 	sleep?: (ms: number) => Promise<void>;
 }
 
-/** How often to wait for the outcome. A worker records it a moment after sending, but never if it was killed. */
+/** Waits of 250 ms until the worker records that it sent the message. A killed worker never records it. */
 const waitsForOutcome = 20;
 const waitMs = 250;
 
-/** Rejects if the store or the reader fails. Nothing was recorded then, so submit the mail again. */
+/** Rejects if the store or the reader fails. Nothing is recorded then, so submit the mail again. */
 export async function ingestMail(mail: ReturnedMail, options: IngestOptions): Promise<Ingested> {
 	const { report, sha256 } =
 		options.read === undefined ? readMail(mail.bytes) : await options.read(mail.bytes);
@@ -68,7 +67,7 @@ async function recordReport(
 	const isComplaint = 'feedback_type' in report;
 	const reported = isComplaint ? complaining(report) : failed(report);
 	if (!isComplaint && reported.length === 0) return 'notice';
-	// With signed return paths, a bounce found only by Message-ID may be forged, so it is never hard.
+	// A Message-ID is easy to forge. If return paths are signed, a bounce that only has a Message-ID is never hard.
 	const isUnsigned = matched.matched === 'message_id' && verp !== null;
 	const returned: ReturnedReport = {
 		...matched,
@@ -108,7 +107,7 @@ function failed({ recipients }: DeliveryReport): ReportedAddress[] {
 		}));
 }
 
-/** True if the enhanced code is more specific than the reply code, unlike `4.0.0` and `5.0.0` (RFC 3463 s.3.1). */
+/** `4.0.0` and `5.0.0` say no more than the reply code (RFC 3463 s.3.1). */
 function saysMore(status: string | null): boolean {
 	return status !== null && !status.endsWith('.0.0');
 }
@@ -117,7 +116,7 @@ type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/** Matches by a return path that the bounce was sent to or contains, then by Message-ID. Ignores forged paths. */
+/** Prefers a return path, which the bounce was sent to or contains, to the Message-ID. Ignores forged return paths. */
 function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },
@@ -128,7 +127,7 @@ function matchMessage(
 	return uuid === undefined ? null : { message: uuid.toLowerCase(), matched: 'message_id' };
 }
 
-/** Replaces the store's `recordReport` in a dry run, and remembers reports of this run so that it counts each once. */
+/** Replaces the store's `recordReport` in a dry run. Counts a report once, even if it occurs twice in the run. */
 export function foreseeReports(
 	reads: Pick<Reads, 'foreseeReport'>,
 ): (report: ReturnedReport) => Promise<ReportOutcome> {
@@ -159,13 +158,13 @@ export function readMail(bytes: Buffer): ReadMail {
 
 const opening = /^\uFEFF?\s*\{/;
 
-/** Reads one mail with its header, or the JSON that Amazon SES publishes instead. Never throws; reads at most 4 MiB. */
+/** Reads one mail, or the JSON that Amazon SES publishes instead. Never throws; reads at most 4 MiB. */
 export function readReport(bytes: Buffer): Report {
 	const published = opening.test(bytes.toString('utf8', 0, 100)) ? readSes(bytes) : null;
 	return published ?? readExtract(new Extract(parseMail(bytes)));
 }
 
-/** Bounces in text may have fields of automatic replies, so first look only for signs that no bounce has. */
+/** Bounces in plain text may have fields of automatic replies, so first test only fields that bounces never have. */
 function readExtract(found: Extract): Report {
 	const { mail, sender } = found;
 	const formal =
@@ -177,7 +176,7 @@ function readExtract(found: Extract): Report {
 	const inner = isJudged ? null : wrappedIn(found);
 	if (inner !== null) return readExtract(inner);
 	if (bounce !== null) return bounce;
-	// A mail system never sends automatic replies, even if a field says so.
+	// A mail from a mail system is never an automatic reply, even if a header field says so.
 	const sign = plain ?? (sender === 'system' ? null : autoReplySign(mail.fields));
 	if (sign === null)
 		return { kind: 'not_a_report', why: 'neither its parts nor its words are those of a report' };

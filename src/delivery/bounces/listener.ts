@@ -15,7 +15,7 @@ export interface BounceListenerOptions {
 	verp(): Promise<Verp | null>;
 	ingest(mail: ReturnedMail): Promise<Ingested>;
 	clock: Clock;
-	/** Called with one object for each mail, refusal or failure, without e-mail addresses. */
+	/** Gets an object per mail, refusal or failure (once a minute if repeated), without e-mail addresses. */
 	log: (line: object) => void;
 }
 
@@ -28,9 +28,9 @@ export interface BounceListener {
 const maxMessageBytes = 25 * 1024 * 1024;
 const maxConnections = 50;
 const silenceMs = 60_000;
-/** Limits a connection, because fifty clients that send a byte now and then would block all others. */
+/** Limits the duration of a connection. Fifty clients that send a byte now and then would block all others. */
 const usualConnectionMs = 600_000;
-/** Maximum number of refused recipients per connection. A bounce has only one recipient. */
+/** Refused recipients per connection. A bounce has only one recipient. */
 const maxRefused = 10;
 
 export async function listenForBounces(options: BounceListenerOptions): Promise<BounceListener> {
@@ -39,7 +39,7 @@ export async function listenForBounces(options: BounceListenerOptions): Promise<
 	return intake;
 }
 
-/** `unsigned`: an address of this domain without a valid signature. `elsewhere`: another domain. */
+/** `unsigned`: an address in the bounce domain without a valid signature. `elsewhere`: an address in another domain. */
 type RecipientKind = 'return_path' | 'unsigned' | 'elsewhere';
 
 class Refusal extends Error {
@@ -155,7 +155,6 @@ class Intake implements BounceListener {
 		return message;
 	}
 
-	/** Returns the refusal to answer with, and logs it once a minute per network. */
 	#refuse({ remoteAddress: ip }: SMTPServerSession, error: unknown): Refusal {
 		const isOurs = !(error instanceof Refusal);
 		const refusal = isOurs ? failed() : error;
@@ -170,7 +169,7 @@ class Intake implements BounceListener {
 
 	async #take(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<Refusal | null> {
 		const message = this.#visits.get(session)?.message ?? null;
-		// The library refuses DATA if no recipient was accepted.
+		// This should not happen, because the library refuses DATA without an accepted recipient.
 		if (message === null) return new Refusal(503, '5.5.1 No recipient');
 		const { clock, log, ingest } = this.#options;
 		const began = steadyOf(clock);
@@ -205,7 +204,7 @@ class Intake implements BounceListener {
 
 const failed = () => new Refusal(451, '4.3.0 Cannot record it now, try later');
 
-/** Returns an IPv4 address, even if written as IPv6, or the first half of an IPv6 address: a /64 has one owner. */
+/** Returns the IPv4 address, even if it is written as IPv6. For IPv6, returns the /64 prefix, which has one owner. */
 function networkOf(ip: string): string {
 	if (!ipaddr.isValid(ip)) return ip;
 	const address = ipaddr.process(ip);
@@ -214,9 +213,9 @@ function networkOf(ip: string): string {
 
 const minuteMs = 60_000;
 
-/** Limits of a network: connections at the same time, and refused recipients per minute. */
+/** Limits per network: open connections, and refused recipients per minute. */
 const usual = { maxConnections: 20, maxRefused: 100 };
-/** The most log lines per minute that clients can cause. */
+/** Log lines per minute that refused clients can cause. */
 const maxTold = 1_000;
 
 export class IntakeLimits {
@@ -235,7 +234,6 @@ export class IntakeLimits {
 		this.#now = now;
 	}
 
-	/** Returns false if the network has too many connections, or too many refusals within this minute. */
 	connect(ip: string): boolean {
 		this.#begin();
 		const network = networkOf(ip);
@@ -253,7 +251,7 @@ export class IntakeLimits {
 		raise(this.#refused, networkOf(ip), 1);
 	}
 
-	/** True for the first event of its kind within this minute, which is worth a log line. */
+	/** Returns true for the first event of its kind in each minute. */
 	isFirst(kind: string): boolean {
 		this.#begin();
 		if (this.#told.has(kind) || this.#told.size >= maxTold) return false;
@@ -261,7 +259,7 @@ export class IntakeLimits {
 		return true;
 	}
 
-	/** Clears all counts every minute, so that no state of old networks stays. */
+	/** Forgets refusals and events every minute. Otherwise memory would grow with each new network. */
 	#begin(): void {
 		if (this.#now() - this.#minuteBegan < minuteMs) return;
 		this.#minuteBegan = this.#now();

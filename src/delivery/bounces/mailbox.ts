@@ -19,7 +19,7 @@ export async function* openMailbox(
 	path: string,
 	{ onUnreadable, streamOf }: { onUnreadable: OnUnreadable; streamOf: StreamOf },
 ): AsyncGenerator<StoredMail> {
-	// The given path may be a pipe, such as `<(…)` of a shell.
+	// The path may be a pipe, such as `<(…)` in a shell.
 	if (!(await stat(path)).isDirectory()) return yield* mailsIn(await streamOf(path));
 	const names = await readdir(path);
 	const isMaildir = names.includes('new') && names.includes('cur');
@@ -27,7 +27,7 @@ export async function* openMailbox(
 	for (const name of files.filter((one) => !one.startsWith('.')).sort()) {
 		const file = join(path, isMaildir ? 'new' : '', name);
 		try {
-			// Opening a pipe in a folder would wait for a writer.
+			// Skip a pipe in the folder, because opening it would wait for a writer.
 			if (!(await stat(file)).isFile()) continue;
 			if (isMaildir) yield { bytes: await readBegin(file), done: () => markSeen(path, file) };
 			else yield* mailsIn(await streamOf(file));
@@ -88,19 +88,19 @@ const maxSeparator = 1_000;
 const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const sender = String.raw`(?:"[^"\n]{1,64}"\S{0,255}|\S{1,320})`;
-/** A date of ctime (RFC 4155), with a time zone before or after the year, or the date of a header. */
+/** Matches a date as ctime writes it (RFC 4155), with an optional time zone, or a date as in a header field. */
 const moment = String.raw`${day},?[ \t]+(?:${month}[ \t]+\d{1,2}|\d{1,2}[ \t]+${month}[ \t]+\d{4})[ \t]+\d{1,2}:\d\d[^\n]{0,60}`;
 
 /**
- * A separator is a `From` line with a time of day after an empty line. Some writers omit the empty line; then the whole
- * `From` line must match, a header must follow, and the line before must not be a rule, because a rule introduces a
+ * A separator is an empty line and a `From` line with a time of day. Some writers omit the empty line. Then the `From`
+ * line needs a sender and a date, and a header field must follow. A `From` line after a line of dashes belongs to a
  * returned message.
  */
 const separator = new RegExp(
 	String.raw`(?<!\n[-=_*]{3,200}[ \t\r]{0,5})\n(?:\r?\n)?From ${sender}[ \t]+${moment}\n(?=[!-9;-~]{1,100}:)|\n\r?\nFrom [^\n]{1,700}\d:\d\d[^\n]{0,50}\n`,
 );
 
-/** True if the file is an mbox, or a single mail that begins with a `From ` line, as mail servers pipe it. */
+/** Also true for a single mail that a mail server pipes with a `From ` line before its header. */
 export function isMbox(begin: Buffer): boolean {
 	return begin.toString('latin1', 0, separatorStart.length) === separatorStart;
 }
@@ -117,7 +117,7 @@ export async function* splitMbox(pieces: AsyncIterable<Buffer>): AsyncGenerator<
 			mail = new MailText();
 			pending = pending.slice(found.index + found[0].length);
 		}
-		// The end of the text may be the start of a separator.
+		// Keep the end of the text, because it may be the start of a separator.
 		const rest = Math.max(0, pending.length - maxSeparator);
 		mail.add(pending.slice(0, rest));
 		pending = pending.slice(rest);

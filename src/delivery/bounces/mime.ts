@@ -49,7 +49,7 @@ export interface Mail {
 /** A text with one character per byte, so that a mail can be split before it is decoded. */
 type ByteString = string;
 
-/** The bytes of a mail that are read. A report is small; the message that it returns may be large. */
+/** The parser reads only this much of a mail. A report is short, but the message that it returns may be large. */
 export const maxMailBytes = 4 * 1024 * 1024;
 const maxDepth = 8;
 const maxParts = 100;
@@ -58,9 +58,9 @@ const maxEmptyLines = 20;
 const maxText = 256 * 1024;
 const maxTextLines = 5000;
 const maxLine = 1000;
-/** Lines of a body to search for boundaries. Each level of a nested mail searches the lines of all levels below. */
+/** Lines to search for boundaries. The parser searches a nested part once for each level above it. */
 const maxBodyLines = 200_000;
-/** Limits text in other charsets per mail: UTF-7 takes 0.8 ms a kilobyte, and one mail stopped a server for 3 s. */
+/** Bytes per mail in charsets other than UTF-8. UTF-7 takes 0.8 ms per kilobyte; one mail blocked a server for 3 s. */
 const maxForeignText = 256 * 1024;
 
 /** Reads to the end, as SMTP (RFC 5321 s.4.1.1.4) and the writer of a pipe require, but keeps only the first 4 MiB. */
@@ -145,7 +145,7 @@ function readPart(slice: Slice, path: string, reading: Reading): Part {
 	return part;
 }
 
-/** A line that is not a field ends the header, because some systems omit the blank line or the whole header. */
+/** A line that is not a field also ends the header, because some systems omit the blank line or the whole header. */
 function splitHeader({ text, line }: Slice): { header: Line[]; body: Slice } {
 	const header: Line[] = [];
 	let at = 0;
@@ -241,7 +241,6 @@ export function fieldValue(fields: readonly Field[], name: string): string | nul
 	return value === '' ? null : value;
 }
 
-/** Joins the values of all fields with one of these names. */
 export function valuesOf(fields: readonly Field[], ...names: readonly string[]): string {
 	return fields
 		.filter(({ name }) => names.includes(name))
@@ -273,7 +272,7 @@ function decodeCharset(bytes: Buffer, charset: string | undefined): string {
 	const name = (charset ?? '').trim().toLowerCase();
 	if (!isForeign(name)) return utf8OrLatin1(bytes);
 	try {
-		// TextDecoder supports ISO-2022-JP, which iconv-lite does not; iconv-lite supports UTF-7 and code pages.
+		// Only TextDecoder supports ISO-2022-JP. Only iconv-lite supports UTF-7 and further code pages.
 		return new TextDecoder(name).decode(bytes);
 	} catch {
 		return iconv.encodingExists(name) ? iconv.decode(bytes, name) : utf8OrLatin1(bytes);

@@ -11,9 +11,9 @@ export const inReturnedOnly = 'returned message';
 export const notJudged = 'only the returned message names this address: noted, not judged';
 
 interface Verdict {
-	/** The address itself is invalid and must be suppressed (api-decisions 31). False for all actions but `failed`. */
+	/** The address is invalid and must be suppressed (api-decisions 31). False for all actions but `failed`. */
 	hard: boolean;
-	/** The server refuses the sender or the content, which is not a bounce of the address (api-decisions 45). */
+	/** The server refuses the sender or the content, so nothing counts against the address (api-decisions 45). */
 	uncounted?: true;
 	why: string;
 }
@@ -47,7 +47,7 @@ export interface DeliveryReport {
 	returned: ReturnedMessage | null;
 }
 
-/** RFC 5965. `complaint`: a person wants no more mail. `feedback`: another type, which changes nothing. */
+/** RFC 5965. `complaint`: the recipient wants no more mail. `feedback`: another type, which mailctl ignores. */
 export interface FeedbackReport {
 	kind: 'complaint' | 'feedback';
 	feedback_type: string;
@@ -61,7 +61,7 @@ export interface FeedbackReport {
 export type Report =
 	| DeliveryReport
 	| FeedbackReport
-	/** A program answered for a person (RFC 3834): the mail arrived. */
+	/** An automatic reply (RFC 3834), which means that the mail arrived. */
 	| { kind: 'auto_reply'; why: string; place: Place }
 	| { kind: 'not_a_report'; why: string };
 
@@ -82,7 +82,7 @@ export interface Codes {
 	status: string | null;
 }
 
-// Does not match numbers in address literals, sizes and versions. The second digit must be one that SMTP uses.
+// Matches a reply code, but not a number in an address literal, a size or a version.
 const replyCode =
 	/(?:^|[\s:("'[<])([45][0-7]\d)(?=[\s\-:,;)\]]|$)(?!(?:\s|-)(?:bytes|characters|seconds|hours|recipients|messages|kb|mb)\b)/gi;
 const innerCode = /\.\.\.\s(5[0-5]\d)\s/;
@@ -107,7 +107,7 @@ export function readStatus(value: string): string | null {
 	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
 }
 
-/** Returns the code that the refusing server replied, or if it is vague, the field, which another program wrote. */
+/** Prefers `quoted`, unless it is vague: the refusing server wrote it, but the reporting server wrote `field`. */
 export function moreTelling(field: string | null, quoted: string | null): string | null {
 	return isVague(quoted) ? (field ?? quoted) : quoted;
 }
@@ -119,7 +119,7 @@ export interface Judged extends Codes {
 
 export function judge({ action, reply_code, status, text }: Judged): Verdict {
 	if (action !== 'failed') return { hard: false, why: `action ${action}: nothing bounced` };
-	// The report does not say whether the server replied to RCPT or after DATA.
+	// The report does not say whether the server refused the recipient (RCPT) or the message (after DATA).
 	const reply: Reply = {
 		...{ phase: 'answer', code: reply_code ?? Number(`${status?.[0] ?? 5}50`) },
 		...{ enhanced: status, text },

@@ -20,7 +20,7 @@ export function readSes(bytes: Buffer): Report | null {
 	return publishedIn(bytes.toString('utf8', 0, maxMailBytes).replace(/^\uFEFF/, ''));
 }
 
-/** Reads a mail of SNS to a subscribed address: JSON and a footer. Null for any other mail. */
+/** Reads a mail that SNS sends to a subscribed address: JSON, then a footer. Returns null for other mails. */
 export function readSesMail(mail: Mail): Report | null {
 	const isBySns = mail.fields.some(({ name }) => name.startsWith('x-amz-sns-'));
 	const isFromSns = /@sns\.amazonaws\.com\b/i.test(fieldValue(mail.fields, 'from') ?? '');
@@ -48,7 +48,7 @@ function publishedIn(text: string): Report | null {
 	const items = Array.isArray(delivered)
 		? delivered.slice(0, 1000).map((emailAddress) => ({ emailAddress, diagnosticCode }))
 		: itemsOf(told, told === event['bounce'] ? 'bouncedRecipients' : 'delayedRecipients');
-	// SES also reports automatic replies as transient bounces, but these have no action of the receiver.
+	// SES also reports automatic replies as transient bounces, but without an `action`.
 	const isFailed = (one: Json) =>
 		textOf(told, 'bounceType') === 'Permanent' || textOf(one, 'action') === 'failed';
 	const actionOf = (one: Json) => (delivered ? 'delivered' : isFailed(one) ? 'failed' : 'delayed');
@@ -83,7 +83,7 @@ function complaintOf(complaint: Json, mail: Json): Report {
 	};
 }
 
-/** Reads the original header, because SES replaces the Message-ID. */
+/** `commonHeaders` has the original Message-ID, which SES replaces when it sends the mail. */
 function returnedOf({ commonHeaders: header }: Json): ReturnedMessage | null {
 	if (!isRecord(header)) return null;
 	const to = Array.isArray(header['to']) ? header['to'].filter((one) => typeof one === 'string') : [];

@@ -34,7 +34,6 @@ export function readTextBounce(found: Extract): DeliveryReport | null {
 	);
 }
 
-/** An address found only in the returned message, or a name without a domain, is never a hard bounce. */
 function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRecipient {
 	const judged = judgeStatement(one, action);
 	if (one.form === inReturnedOnly) return { ...judged, hard: false, why: notJudged };
@@ -45,7 +44,7 @@ function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRec
 
 const openingLines = 12;
 
-/** True if the mail begins by stating that the reader's own mail did not arrive. Mails of a mail system need not. */
+/** True if the first lines say that the reader's own mail did not arrive. A mail of a mail system need not say so. */
 function isOwnStatement({ mail, sender, subject }: Extract, notice: Notice): boolean {
 	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
 	const opening = joinLines(lines.slice(0, openingLines));
@@ -104,7 +103,7 @@ function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): 
 	return known ?? (host === undefined ? null : `${name}@${host.toLowerCase()}`);
 }
 
-/** Ignores addresses in sentences, which may be anybody's, if the text also has a recipient of the returned message. */
+/** If the text names a recipient of the returned message, ignores other addresses in sentences. */
 function likeliest(
 	all: readonly TextRecipient[],
 	{ senders, sentTo }: { senders: readonly string[]; sentTo: readonly string[] },
@@ -124,7 +123,7 @@ function likeliest(
 	if (known.length > 0) return known;
 	const lines = others.filter(({ form }) => form !== onlyMentioned);
 	if (lines.length > 0) return lines;
-	// If the wording is unknown, accept an address only if it is the only one.
+	// If no wording is known, accept an address only if the text has no other address.
 	if (others.length > 0) return others.length === 1 ? others : [];
 	return all.filter(({ form }) => form !== onlyMentioned);
 }

@@ -6,7 +6,7 @@ import { aliases, bystanders, closings, failing, recipientLabels } from './wordi
 
 export interface TextRecipient extends Statement {
 	isWeak: boolean;
-	/** The line or sentence reports the failure itself, or follows a line that does. */
+	/** The line or sentence reports a failure, or a line above it does. */
 	isStated: boolean;
 }
 
@@ -29,7 +29,7 @@ const maxBeside = 300;
 class Mentions {
 	readonly all: Mention[] = [];
 	readonly #lines: readonly Line[];
-	/** Indent of the paragraph's line that names a recipient. Lines with more indent describe that recipient. */
+	/** Indent of the first line in this paragraph that names a recipient. Deeper lines describe that recipient. */
 	#head: number | null = null;
 
 	constructor(lines: readonly Line[]) {
@@ -171,7 +171,7 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-/** Returns `sentence` if a sentence around the address, within two lines of it, reports a failure. */
+/** Returns `sentence` if the sentence around the address reports a failure. Reads at most two lines above and below. */
 function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): string {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
@@ -241,7 +241,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/** Returns the text after the report's only address, or before it if only that has a code or nothing follows. */
+/** Prefers the text after the report's only address, unless only the text before has a code, or nothing follows. */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

@@ -1,7 +1,7 @@
 /**
- * The return path of a message, `bounces+TOKEN@example.com`, identifies it in a bounce (VERP). The token is
- * signed, so that only a holder of the message can report on it. Its 30 bytes are key id (4), message uuid
- * (16) and HMAC-SHA256 of these cut to 80 bits (10). Base32 survives servers that change the case of local
+ * The return path of a message, `bounces+TOKEN@example.com`, identifies the message in a bounce (VERP). The token is
+ * signed, so nobody can report a bounce of a message without its token. Its 30 bytes are the key id (4), the message's
+ * UUID (16) and the HMAC-SHA256 of both, cut to 80 bits (10). Base32 survives servers that change the case of local
  * parts.
  */
 import { timingSafeEqual } from 'node:crypto';
@@ -20,10 +20,10 @@ const macBytes = 10;
 const tokenCharacters = 48;
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const anyToken = /\+([a-z2-7]{48})@/gi;
-/** Limits tokens per text: many may look like one, and each costs a hash. */
+/** Limits the tokens to verify, because a text may have many that look valid, and each costs a hash. */
 const mostTokens = 100;
 
-/** `keys` have secrets in base64url, newest first: the first signs, all verify. Null without keys. */
+/** `keys`: newest first, with secrets in base64url. The first key signs, and all keys verify. Null without keys. */
 export function createVerp(
 	bounceAddress: string,
 	keys: readonly { id: number; secret: string }[],

@@ -1,10 +1,10 @@
-/** Wordings of bounces that do not follow RFC 3464. The expressions match single lines of at most 1,000 characters. */
+/** Wordings of bounces that do not follow RFC 3464. */
 
-/** Names in From or the return path that only a mail system has. */
+/** Names in From that only a mail system has. */
 export const systemNames =
 	/mailer-?daemon|post_master@|mail(?:[ ._-]?deliver\w{0,6})?[ ._-]?(?:sub)?system|mail delivery|delivery (?:subsystem|system|status)|internet mail service|^"?(?:mailer|mta)\b/i;
 
-/** Names of mail systems and of their administrators. Their mail is a bounce only if it concerns the reader's mail. */
+/** Names of mail systems and administrators. Their mail is a bounce only if it says that the reader's mail failed. */
 export const roleNames =
 	/postmaster|(?:mail|system|e-?mail) administrator|administrator@|\b(?:bounces?|e?mail-?server|mail-?gateway|listserv|microsoftexchange\w{0,64})@|^<?microsoft outlook/i;
 
@@ -20,20 +20,20 @@ export const failures: readonly RegExp[] = [
 	/配信(?:でき|に失敗|不能|エラー)|送信(?:でき|に失敗)|届け(?:られ|る)|お届けでき|エラーメール|不達|宛先不明|存在しません|не (?:может быть|был[ао]?|удалось|удается|смог\w{0,3}) (?:доставл|достав)|не ?доставлен|недоставк|ошибк\w{0,3} доставки|zustell(?:ung|bar)|nicht (?:zugestellt|ausgeliefert|übermittelt)|konnte nicht|impossible de (?:remettre|délivrer|distribuer|livrer)|non[ -](?:remis|délivr|distribu)|n'a (?:pas )?(?:pu|pas) |pas pu (?:être|etre)|échec|no (?:se (?:pudo|ha podido|puede)|pudo|ha (?:sido|podido)) |no entregado|fallo (?:de|en) (?:la )?entrega|não (?:foi|pôde|pode)|falha na entrega|impossibile (?:consegnare|recapitare|inviare)|non (?:è stato|e' stato|può|recapitat|consegnat)|mancat[ao] (?:consegna|recapito)|niet (?:worden|bezorgd|afgeleverd)|onbestelbaar|kunde inte|kunne ikke|ei voitu|nie (?:można|mógł|został\w?|dostarczon)|nedoručiteln|nelze doručit|kézbesít|teslim edileme|退信|无法(?:投递|送达|发送)|無法(?:投遞|傳送|遞送)|投递失败|发送失败|被退回|系统退信|전송 실패|배달/i,
 ];
 
-/** Words of a report that the mail has not arrived yet, which is not a bounce. */
+/** Words of a report about a delay, which is not a bounce. */
 export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|(?:message|mail) delayed|(?:has|have|was|could) not (?:yet been|yet be|been yet) delivered|not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be (?:retried|tried again)|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning|(?:delivery|attempts?)[^.]{0,60} will (?:continue|be continued)|will (?:continue|keep) (?:to try|trying|attempting)|we(?:'ll| will) keep trying|queued? for (?:later|retry)|noch nicht (?:zugestellt|ausgeliefert)|verzögert|(?:remise|livraison) (?:est )?retardée|retras(?:o|ado)|задерж|配信(?:が)?遅延|delivery delay/i,
 ];
 
-/** OpenSMTPD (6.8) words its final failure like a delay. Its code 4.4.7 does not help: others use it for delays. */
+/** OpenSMTPD 6.8 words its final failure like a delay. Its code 4.4.7 does not decide: others use it for delays. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
-/** From these sentences on, a report addresses its reader, so the text below does not concern a recipient. */
+/** Sentences that address the reader. The text below them does not describe a recipient. */
 export const closings: readonly RegExp[] = [
 	/^\s*(?:no action is required on your part|please note that this is only a temporary failure report)\b/i,
 ];
 
-/** Excludes lines that announce text about the failure instead of the returned message. */
+/** Excludes lines that announce a description of the failure, such as `error message follows`. */
 const aboutFailure =
 	'(?!.*\\b(?:log|error|address|recipient|reason|report|detail|session|transcript|explanation|notification|status|fail)\\w{0,12}\\b)';
 
@@ -48,11 +48,11 @@ export const separators: readonly RegExp[] = [
 	/^[-=*_|\s]{2,80}(?:ursprüngliche nachricht|originalnachricht|message d'origine|mensaje original|messaggio originale|исходное сообщение|元のメール|原始邮件|原邮件)/i,
 ];
 
-/** Words before the original recipient of a mail that was redirected to an address that refused it. */
+/** Words before the original recipient, if the mail was redirected to the address that failed. */
 export const aliases =
 	/(?:\((?:\w{1,20} ){0,2}(?:expanded|generated|forwarded|redirected|addressed|aliased|sent)(?: from| to| as| by)?:?|\boriginal (?:address|recipient)(?: is| was)?\s?[:=]?(?: rfc822;)?)\s{0,20}$/i;
 
-/** Words before an address that a report mentions without a failure. */
+/** Words before an address that did not fail. */
 export const bystanders =
 	/(?:\b(?:from|sender|by|contact|mailto|cc|via|reply[ -]?to|return[ -]?path|errors[ -]to|message[ -]id|reference[sd]?|in[ -]reply[ -]to|behalf of|subject|postmaster|help(?:desk)?|support|assistance|abuse|information|e-?mail us at|write to|resend (?:it )?to|forward (?:it |this |them |your message )?to|send (?:an? )?(?:e-?mail|mail|message|copy|it) to|unsubscribe|subscribe|(?:please )?(?:e-?mail(?:ing)?(?: to)?|send(?:ing)?|notify|inform|try|if)|absender|von|expéditeur|remitente|mittente|отправитель|от|送信者|发件人|寄件者)|"[^"]{0,60}")[\s:=]{0,20}$/i;
 
@@ -62,7 +62,7 @@ export const recipientLabels =
 export const failing =
 	/undeliver|unable|unknown|unreach|unrout|\bnot\b|n't\b|cannot|\bno (?:such|mailbox|account|user|recipient|valid|longer)|fail|invalid|incorrect|wrong|bad (?:address|recipient)|reject|refus|denied|bounce|returned|exceed|quota|\bfull\b|disabled|inactive|expired|suspend|abort|error|giv(?:e|en|ing) up|gave up|problem|trouble|too many (?:hops|errors)|over (?:the )?(?:limit|size)|\bpas\b|non remis|impossible|inconnu|rejet|échec|\bno (?:se|ha|pudo|existe|fue)|desconocid|nicht|unbekannt|fehl|\bnão|impossibil|\bnon (?:è|può|esiste|stat)|\bniet\b|\binte\b|\bikke\b|\bnie\b|не[ \u00a0]|недостав|ошибк|невозмож|でき|不明|エラー|存在しま|失敗|ません|无法|無法|失败|失敗|不存在|退回/i;
 
-/** Sentences by which a mail program says that the recipient's own mail failed. A person writes about other mails. */
+/** Sentences that tell the reader that the reader's own mail failed. */
 export const statements: readonly RegExp[] = [
 	/\b(?:your|the|this|following|original|an?)(?: \w{1,20}){0,2} (?:e-?mail|mail|message)s?\b(?:[^.!?]|\.\S){0,200}(?:not\b|n't\b|cannot|unable|undeliver|fail|reject|refus|return|bounce|abort)/i,
 	/(?:unable to|not able to|could not|can ?not|couldn't|failed to) (?:deliver|send|forward|reach)|failed (?:recipients?|address(?:es)?)|deliver[a-z]{1,4} (?:(?:to|of)\b(?:[^.!?]|\.\S){0,120}|(?:has |was )?)(?:fail|abort|impossible)|(?:did|could) not (?:be )?(?:reach|deliver)/i,
@@ -75,6 +75,6 @@ export const deliveries =
 export const otherGoods =
 	/\b(?:parcels?|packages?|shipments?|courier|orders?|invoices?|payments?|subscriptions?|paket|sendung|bestellung|rechnung|colis|commande|facture|paquete|pedido|factura|pacco|ordine)\b/i;
 
-/** Words of a person. Some mail systems use them too, but are recognized by their name. */
+/** Words that people use. Some mail systems use them too, but `systemNames` recognizes these systems. */
 export const personal =
 	/(?:^|[\s,;(])(?:i|i'm|i've|my|me|thanks|thank you|regards|cheers|hi|hello|dear|greetings|sincerely|best wishes|bonjour|cordialement|hallo|grüße|gruß|hola|saludos)(?=$|[\s,.;!?)])/i;
