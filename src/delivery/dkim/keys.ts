@@ -13,7 +13,7 @@ const usableBits = { least: 1024, most: 4096 };
 
 export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	return new Promise((resolve, reject) => {
-		// Do not use promisify: the build loads node:crypto lazily, which removes the promisified forms of its functions.
+		// Do not use promisify: the build loads node:crypto lazily, so it would resolve with only one of the two keys.
 		const done = (error: Error | null, _publicKey: KeyObject, privateKey: KeyObject) =>
 			error === null ? resolve(materialOf(type, privateKey)) : reject(error);
 		if (type === 'rsa') generateKeyPair('rsa', { modulusLength: rsaBits }, done);
@@ -21,7 +21,7 @@ export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	});
 }
 
-/** Parses unencrypted PEM (PKCS#8 or PKCS#1). An error quotes nothing of the text. */
+/** Parses unencrypted PEM (PKCS#8 or PKCS#1). Errors never quote the text, because it is secret. */
 export function parseKey(
 	pem: string,
 ): { kind: 'key'; material: KeyMaterial } | { kind: 'error'; message: string } {
@@ -43,7 +43,7 @@ export function decodeKey(secret: string): KeyObject {
 
 export function recordOf({ type, secret }: KeyMaterial): string {
 	const spki = createPublicKey(decodeKey(secret)).export({ format: 'der', type: 'spki' });
-	// RFC 8463 s.4: only the 32 octets of the key, without the ASN.1 header.
+	// RFC 8463 s.4: p= has only the 32 octets of an Ed25519 key, without the ASN.1 header.
 	const shown = type === 'ed25519' ? spki.subarray(-32) : spki;
 	return `v=DKIM1; k=${type}; p=${shown.toString('base64')}`;
 }
@@ -52,7 +52,7 @@ export function recordNameOf({ domain, selector }: { domain: string; selector: s
 	return `${selector}._domainkey.${domain}`;
 }
 
-/** Returns a line of a zone file. A string of TXT holds 255 octets, and verifiers join the strings. */
+/** Returns a line for a zone file. A TXT string holds at most 255 octets, and verifiers join the strings. */
 export function zoneLineOf(name: string, record: string): string {
 	const strings = record.match(/.{1,255}/g) ?? [];
 	return `${name}. IN TXT ( ${strings.map((text) => `"${text}"`).join(' ')} )`;

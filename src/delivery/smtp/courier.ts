@@ -32,7 +32,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	) => {
 		const { verdict } = classify(conversation, isShared);
 		const { kind, reply } = conversation;
-		// When this process stops, it cuts slow conversations. A break before the answer is then not the server's fault.
+		// If this process cuts a conversation to stop, a break before the answer is not the server's fault.
 		const outcome: DeliveryOutcome =
 			isCutting && kind === 'broken' && reply.phase !== 'answer'
 				? { kind: 'released', why: 'drain' }
@@ -71,7 +71,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	};
 }
 
-/** Infrastructure replies to RCPT and DATA may concern only one recipient, so send other messages for this long. */
+/** An infrastructure reply to RCPT or DATA may concern only one recipient. This message waits while others are sent. */
 const stepBackMicros = 60 * microsPerSecond;
 
 function outcomeOf(
@@ -99,7 +99,8 @@ function outcomeOf(
 		case 'sender': {
 			const due_at = retryAt({ ...c, attempts: message.attempts + 1, createdAt: message.created_at });
 			if (due_at !== null) return { kind: 'deferred', reply, due_at };
-			// Transient refusals of the sender end like a permanent one, so classify the reply as if it were permanent.
+			// After the last attempt, a transient refusal of the sender counts like a permanent one, so classify it as
+			// 5xx.
 			const permanent = { ...conversation.reply, code: 500 + ((conversation.reply.code ?? 0) % 100) };
 			const isSenders = classify({ kind: conversation.kind, reply: permanent }).verdict === 'sender';
 			return { kind: 'failed', reply, ...(isSenders && { uncounted: true }) };

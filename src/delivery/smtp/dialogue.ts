@@ -15,18 +15,18 @@ import {
 
 interface DialogueOptions {
 	extensions: SmtpExtensions;
-	/** Writes bytes to the socket. If false, wait for `drained` before the next write. */
+	/** Writes bytes to the socket. Returns false if the dialogue must wait for `drained` before its next write. */
 	write: (bytes: Buffer | string) => boolean;
 	/** True if all bytes have left this process, so that their memory can be reused. */
 	isWritten: () => boolean;
 	close: () => void;
-	/** Called with the phase whose reply is awaited, or null. Called again whenever the wait restarts. */
+	/** Called with the phase whose reply is awaited, or null, each time the deadline must restart. */
 	onWait: (phase: SmtpPhase | null) => void;
 	onTrace?: ((entry: { from: 'client' | 'server'; line: string }) => void) | undefined;
 	hide(text: string): string;
 }
 
-/** Limits a reply that does not end; RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
+/** Limits a reply without an end. RFC 5321 s.4.5.3.1.5 allows 512 octets a line. */
 export const maxReplyBytes = 64 * 1024;
 /** A larger body is written in slices, so that the socket buffers little of it. A smaller one is written at once. */
 export const sliceBytes = 64 * 1024;
@@ -93,7 +93,7 @@ export class Dialogue {
 			return;
 		}
 		if (replies.length === 0) return;
-		// Write only after all replies of this packet, because none of them answers what is written now.
+		// Write only after reading all replies of the packet, because none of them answers a command written now.
 		if (this.#unwritten === null) this.#write(this.#dueCommands());
 		else this.#writeBody();
 		this.#options.onWait(this.#phase);
@@ -122,7 +122,7 @@ export class Dialogue {
 
 	#take(raw: string): void {
 		const addressee = this.#expected.shift() ?? this.#unwritten?.entry;
-		// The reply is unexpected, and the next one would be taken for the answer to another command.
+		// After an unexpected reply, replies and commands are out of step.
 		if (addressee === undefined) this.#close();
 		else if (typeof addressee !== 'string') this.#move(addressee, addressee.transaction.take(raw));
 		else if (!isWelcome(addressee, raw)) this.#close();
@@ -172,7 +172,7 @@ export class Dialogue {
 			}
 			this.#unwritten = null;
 			this.#isHeld = false;
-			// When the final dot has left, the server may have accepted the message.
+			// Once the final dot has left, the server may have accepted the message, even if the connection breaks.
 			entry.transaction.dotWritten();
 			this.#expected.push(entry);
 			this.#write(this.#joint.join(bytes, finalDot + this.#dueCommands()));
@@ -231,7 +231,7 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/** Ends the oldest mail in its current phase, or without an outcome if an earlier command still waits for a reply. */
+	/** Ends the oldest mail as broken, or without an outcome if the reply to RSET or an empty body is still missing. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

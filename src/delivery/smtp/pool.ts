@@ -68,7 +68,7 @@ export class SmtpPool {
 			const wasUsed = session.tried > 0;
 			const conversation = await this.#sendOn(session, mail);
 			this.#giveBack(session);
-			// The connection ended during an earlier message. Each such round uses up a connection, so the loop ends.
+			// The connection ended during an earlier message. The loop ends, because each round uses up a connection.
 			if (conversation === null) continue;
 			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
 		}
@@ -118,7 +118,6 @@ export class SmtpPool {
 		return sending;
 	}
 
-	/** Returns an idle connection. If no more may be opened, returns a busy one that can take another mail. */
 	#findOpen(): Borrowed | null {
 		const session = this.#takeIdle() ?? (this.#mayOpen ? null : this.#findRoom());
 		return session && { kind: 'session', session };
@@ -133,7 +132,7 @@ export class SmtpPool {
 		if (opened.kind === 'open') return { kind: 'session', session: opened.session };
 		if (this.#sessions.size === 0)
 			return this.#opening === 0 ? { kind: 'failed', reply: opened.reply } : this.#wait();
-		// The server allows only the connections that are open, so share them.
+		// The server allows no further connection, so share the open ones.
 		this.#limit = this.#sessions.size;
 		return 'again';
 	}
@@ -190,7 +189,7 @@ export class SmtpPool {
 	}
 
 	#giveBack(session: Session): void {
-		// Two messages may end in the same turn: the first has already made the connection idle.
+		// Two messages may end in the same turn. The first then has already made the connection idle.
 		if (this.#idle.has(session)) return;
 		if (!session.isOpen) this.#dropEnded();
 		else if (session.size > 0) {
@@ -219,7 +218,7 @@ export class SmtpPool {
 			this.#idle.delete(session);
 			this.#sessions.delete(session);
 		}
-		// Wake nobody for a connection that never opened: it frees no place, and waiting mails would retry forever.
+		// A connection that never opened frees no place. Waking a mail for it would repeat the attempt forever.
 		if (ended.length > 0) this.#wakeAll();
 	}
 
@@ -242,7 +241,7 @@ function senderFailure(conversation: Conversation | null): OpeningFailure | null
 	return { reply, remedy };
 }
 
-/** True if the server has probably closed a used connection, because of idle time or after enough messages (421). */
+/** True if the server has probably closed the connection, because it was idle or after enough messages (421). */
 function isStale({ kind, reply }: Conversation): boolean {
 	if (reply.phase !== 'mail' && reply.phase !== 'rcpt' && reply.phase !== 'data') return false;
 	return kind === 'broken' || (kind === 'refused' && reply.code === 421);

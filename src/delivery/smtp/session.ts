@@ -99,7 +99,7 @@ export class Session {
 		return this.#isOpen;
 	}
 
-	/** A probe sends only MAIL FROM, then resets. Its outcome `accepted` means that the server accepts the sender. */
+	/** A probe sends only MAIL FROM and RSET. The outcome `accepted` then means that the server accepts the sender. */
 	send(mail: Mail, isProbe?: boolean): Promise<Conversation | null> {
 		this.#tried += 1;
 		return this.#dialogue?.send(mail, isProbe) ?? Promise.resolve(null);
@@ -132,11 +132,10 @@ export class Session {
 		}
 	}
 
-	/** The dialogue gets the server's replies from here on; the connection still handles errors and the end. */
+	/** From here on, the dialogue reads the server's replies. The connection still reports errors and the end. */
 	#takeOver(): void {
 		this.#deadline.clear();
 		const socket = this.#connection._socket;
-		// The server closed the connection just after the login.
 		if (!socket || this.#connection.destroyed) {
 			this.#cut('the connection was closed');
 			return;
@@ -248,7 +247,7 @@ function connectionOptions(settings: SmtpSettings, timeouts: SmtpTimeouts): SMTP
 		connectionTimeout: timeouts.connect,
 		dnsTimeout: timeouts.connect,
 		greetingTimeout: timeouts.greeting,
-		// The deadlines here are absolute. This timeout only detects silence, and must not fire before them.
+		// `Deadline` limits each step. This timeout of the library only detects silence, and must not fire first.
 		socketTimeout: Math.max(...Object.values(timeouts)) + 60_000,
 		socketCloseTimeout: quitTimeoutMs,
 		maxResponseSize: maxReplyBytes,
@@ -302,7 +301,7 @@ export function replyOf(
 	return { reply: { ...said, text }, remedy: 'smtp_ehlo_name' };
 }
 
-/** Returns `connect CODE HOST:PORT: why` with the address that was tried; null for errors other than of the network. */
+/** Returns `connect CODE HOST:PORT: why` with the address that was tried, or null if the network is not the cause. */
 function unconnected(error: SMTPConnection.SMTPError, settings: SmtpSettings): string | null {
 	const code = causeOf(error);
 	const why = whyUnreachable(code);
@@ -316,10 +315,10 @@ function causeOf(error: SMTPConnection.SMTPError): string {
 	return String(originalCode ?? code ?? '');
 }
 
-/** Codes of OpenSSL if the server does not speak TLS. */
+/** OpenSSL reports these codes if the server does not speak TLS. */
 const notTls = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 
-/** Codes of OpenSSL for a certificate that is self-signed or that no trusted authority signed. */
+/** OpenSSL reports these codes for a certificate that is self-signed or that no trusted authority signed. */
 const untrusted =
 	/^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?)|CERT_(?:SIGNATURE_FAILURE|UNTRUSTED)|INVALID_CA)$/;
 
@@ -424,7 +423,7 @@ const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
 	answer: 'answer',
 };
 
-/** Each mail moves the deadline four times, so one timer stays: if it fires early, it is set again for the rest. */
+/** Each mail moves the deadline four times, so the timer is not set again: if it fires early, it waits for the rest. */
 class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;

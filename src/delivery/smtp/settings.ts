@@ -4,10 +4,10 @@ import { domainOf, isEmailAddress } from '../../api/address.js';
 import { canParseUrl } from '../../api/schema/url.js';
 
 /**
- * `never`: unencrypted, whatever the server offers. `opportunistic`: STARTTLS if offered, without a check of the
- * certificate, because an attacker who could replace it could also strip the offer (RFC 7435). `required`: STARTTLS
- * with a valid certificate, or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate (RFC 8314
- * s.3.3).
+ * `never`: unencrypted, whatever the server offers. `opportunistic`: STARTTLS if offered. It does not check the
+ * certificate, because an attacker who can replace the certificate can also strip the offer (RFC 7435). `required`:
+ * STARTTLS with a valid certificate, or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate
+ * (RFC 8314 s.3.3).
  */
 type SmtpSecurity = 'never' | 'opportunistic' | 'required' | 'implicit';
 
@@ -21,7 +21,7 @@ export interface SmtpSettings {
 	ca: string | null;
 }
 
-/** Milliseconds. Each limits a whole step, which a server cannot extend by sending a byte a second. */
+/** Milliseconds. Each limits a whole step, so that a server cannot extend the step by sending a byte a second. */
 export interface SmtpTimeouts {
 	connect: number;
 	greeting: number;
@@ -46,16 +46,16 @@ type ParsedSmtpUrl = { kind: 'settings'; settings: SmtpSettings } | { kind: 'err
 const example = 'smtp://USER@HOST:587';
 
 /**
- * `smtp://` uses STARTTLS if offered, and requires it if the URL has a user, because an attacker can strip the offer.
- * The default port is 465 for smtps, 587 with a user, otherwise 25. URLs appear in shell histories, process lists and
- * logs, so they must not contain the password, and errors never quote it.
+ * `smtp://` uses STARTTLS if offered. If the URL has a user, `smtp://` requires STARTTLS, because an attacker can strip
+ * the offer. The default port is 465 for smtps, 587 with a user, otherwise 25. URLs appear in shell histories, process
+ * lists and logs, so they must not contain the password, and errors never quote them.
  */
 export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	const error = (message: string): ParsedSmtpUrl => ({ kind: 'error', message });
 	const invalid = error(`not a valid SMTP URL, such as ${example}`);
 	const scheme = /^(smtps?):\/\//i.exec(text.trim())?.[1]?.toLowerCase();
 	if (scheme === undefined) return error(`an SMTP URL starts with smtp:// or smtps://, as in ${example}`);
-	// Parse the URL as ftp, so that names become punycode and ports are range-checked.
+	// Parse the URL as ftp, because `URL` converts names to punycode only for schemes that it knows.
 	const ftp = text.trim().replace(/^smtps?:/i, 'ftp:');
 	if (!canParseUrl(ftp)) return invalid;
 	const url = new URL(ftp);
@@ -105,7 +105,7 @@ export function normalSmtpUrl(text: string): string {
 	return scheme === '' ? text : `${scheme.toLowerCase()}${user}${host.toLowerCase()}${rest}`;
 }
 
-/** Prefers a name with a dot, because many servers refuse the bare name of a container, and `[127.0.0.1]`. */
+/** Prefers a name with a dot. Many servers refuse `[127.0.0.1]` and the bare host name of a container. */
 export function ehloName(
 	{ smtpEhloName, publicUrl }: { smtpEhloName: string | null; publicUrl: string | null },
 	sender: string | null,
