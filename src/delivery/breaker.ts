@@ -1,4 +1,4 @@
-/** Stops a run while a person has paused the queue or the mail server has a fault. Faults stop other processes too. */
+/** Stops a run while somebody has paused the queue or the mail server has a fault. A fault stops all processes. */
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
@@ -16,18 +16,22 @@ interface BreakerOptions {
 
 const waits = { first: 1_000, longest: 300_000 };
 
-/** Refusals of the sender, without a sent message between them, that pause the queue (api-decisions 45), in all processes. */
+/** This many refusals of the sender in a row pause the queue (api-decisions 45). All processes count together. */
 const mostRefusals = 5;
 
 export class Breaker {
 	readonly #options: BreakerOptions;
 	#fault: QueuePause | null = null;
-	/** A server has replied to this run since its last fault, so faults of other workers do not stop the run. */
+	/**
+	 * Since the last fault, the mail server has replied to this run, so faults of other workers do not stop this run.
+	 */
 	#hasWorked = false;
 	#refusals = 0;
-	/** Refusals and successes of this run. If the number grows during a read of the stored count, that count is outdated. */
+	/**
+	 * Counts refusals and sent messages of this run. If it changes during a read of the store, the result is outdated.
+	 */
 	#outcomes = 0;
-	/** Outcomes that are being stored, and so are not part of the stored count yet. */
+	/** Writes that are still running, so that the stored count may lack their outcomes. */
 	#storing = 0;
 
 	constructor(options: BreakerOptions) {

@@ -34,10 +34,12 @@ export interface LentMail {
 	release(): void;
 }
 
-/** Threads that compose mails ahead of their requests. */
+/** Threads that compose mails before the courier requests them. */
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/** Returns each mail once, and drops mails expected before it. Null if no thread got it, or if composing it failed. */
+	/**
+	 * Returns a mail once, and drops mails expected before it. Null if no thread composes the mail, or if that fails.
+	 */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }
@@ -60,7 +62,7 @@ type Composed =
 	| { kind: 'mail'; mail: Mail; sender: string; release?: LentMail['release'] }
 	| { kind: 'unsendable'; conversation: Conversation };
 
-/** A larger message is composed alone and marked in the store meanwhile, so that a crash is attributed to it. */
+/** Composing a larger message may crash the process, so `#withCare` composes it alone and notes it in the store. */
 const largeBytes = 1024 * 1024;
 
 export class Composer {
@@ -68,7 +70,7 @@ export class Composer {
 	readonly #submissions: ReturnType<typeof createSubmissions>;
 	readonly #files: EncodedFiles;
 	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
-	/** Messages that threads may still compose. A requested message is removed, because nobody would take its mail. */
+	/** Messages that threads may still compose, because `compose` was not yet called for them. */
 	readonly #expected = new Set<Uuid>();
 	#source: MailSource | null = null;
 	#careful: Promise<unknown> = Promise.resolve();
@@ -104,7 +106,7 @@ export class Composer {
 		if (ahead === undefined) return;
 		for (const { message } of messages) this.#expected.add(message);
 		this.#composeAhead(ahead, messages)
-			// Ignore the failure: `compose` meets it again when the mail is requested, and reports it.
+			// Ignore the error, because `compose` meets and reports it later.
 			.catch(() => undefined)
 			.finally(() => {
 				for (const { message } of messages) this.#expected.delete(message);
@@ -127,7 +129,10 @@ export class Composer {
 		}
 	}
 
-	/** Threads compose mails without files that are signed or have HTML. Others cost less than a call of a thread. */
+	/**
+	 * Threads compose only mails without files. A mail without HTML and signature takes less time than a call to a
+	 * thread.
+	 */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);
 		const { attachments = [] } = submission?.content ?? {};
@@ -151,7 +156,7 @@ export class Composer {
 		return isSurelyWithin(largeBytes, size, variables);
 	}
 
-	/** Composes one mail at a time and notes its message in the store, so that a crash identifies the message. */
+	/** Composes one mail at a time. The store notes the message before, so that it is known after a crash. */
 	#withCare({ message, fence }: Leased, work: () => Promise<Composed>): Promise<Composed> {
 		const { queue } = this.#options;
 		const turn = this.#careful.then(async () => {
@@ -172,7 +177,7 @@ export class Composer {
 			const compiled = await this.#options.contents.get(submission.content_sha256, submission.content);
 			mail = toMail(this.#options, compiled, { submission, message, files });
 		} catch (cause) {
-			// Such content fails on every attempt, so fail the message instead of stopping the others.
+			// The content would fail on every attempt, so fail this message instead of stopping the run.
 			const why = cause instanceof Error ? cause.message : String(cause);
 			return refusal(`the content cannot be composed: ${why}`);
 		}
@@ -196,7 +201,7 @@ export function addressOf(mailbox: string): string {
 	return text.endsWith('>') ? text.slice(text.lastIndexOf('<') + 1, -1) : text;
 }
 
-/** `uuid@domain of the sender`, the same on every attempt, so that receivers recognize a duplicate. */
+/** The id is the same on every attempt, so that receivers recognize a duplicate. */
 export function messageIdOf(message: Uuid, from: string): string {
 	return `${message}@${domainOf(from)}`;
 }

@@ -19,7 +19,7 @@ export interface Courier {
 export interface Telling {
 	settled(message: Fence, outcome: DeliveryOutcome): void;
 	holds(bytes: number): void;
-	/** The server replied about a message, so a fault of the server is over. `isSent`: it accepted the message. */
+	/** Ends a fault, because the server replied about a message. `isSent`: the server accepted the message. */
 	worked(isSent: boolean): void;
 	refused(reason: string): void;
 	failed(reason: string): void;

@@ -38,11 +38,11 @@ export class EncodedFiles {
 	}
 }
 
-/** Counts the bytes of each file in flight once, even if several mails share it. */
+/** Counts the bytes of each file in flight once, even if several mails share the file. */
 export class SharedBytes {
 	readonly #holders = new Map<ArrayBufferLike, number>();
 
-	/** Returns the bytes that nobody held before. */
+	/** Returns the size of the files that no other mail holds. */
 	hold(files: readonly Buffer[]): number {
 		let fresh = 0;
 		for (const { buffer, length } of files) {

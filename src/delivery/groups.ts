@@ -3,9 +3,8 @@ interface GroupOptions<Item, Result> {
 	size: number;
 	/** How long an item waits for others. 0: until the end of this turn of the event loop. */
 	ms: number;
-	/** True to start a write while others are running. */
 	isParallel?: boolean;
-	/** Rejects if it wrote nothing. Then the items wait for the next write. */
+	/** Rejects only if it wrote nothing. The items then wait for the next write. */
 	write(items: readonly Item[]): Promise<readonly Result[]>;
 	written(item: Item, result: Result | undefined): void;
 	onFault(error: unknown): void;
@@ -36,13 +35,11 @@ export class Groups<Item, Result> {
 		else this.#startTimer(ms);
 	}
 
-	/** Rejects with the error of the first write that fails. */
 	async flush(): Promise<void> {
 		this.#stopTimer();
 		while (this.unwritten > 0) await this.#write();
 	}
 
-	/** Writes full groups, and a smaller group if it has waited for `ms`. */
 	async #writeDue(): Promise<void> {
 		this.#stopTimer();
 		const { size, ms, onFault } = this.#options;

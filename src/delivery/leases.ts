@@ -26,7 +26,7 @@ export class Leases {
 		return this.#waiting[0]?.leave_by !== undefined;
 	}
 
-	/** Returns false if this run already holds the message, so as not to send it twice. Its outcome gets the new fence. */
+	/** Returns false if this run already holds the message, so that it is not sent twice. Keeps only the new fence. */
 	take(leased: Leased, end: Micros): boolean {
 		const { message, fence } = leased;
 		const isNew = !this.#held.has(message);
@@ -47,14 +47,14 @@ export class Leases {
 		return size < this.#waiting.length || size === most || this.#waiting[0]?.call === undefined;
 	}
 
-	/** Returns the next messages to start together, without those whose lease or window has ended. */
+	/** Returns the messages to send together next, without messages whose lease or sending window has ended. */
 	next(most: number): Leased[] {
 		const now = steadyOf(this.#options.clock);
 		return this.#waiting.splice(0, this.sizeOfNext(most)).filter((message) => this.#isOurs(message, now));
 	}
 
 	#isOurs({ message, leave_by }: Leased, now: Micros): boolean {
-		// If the window of the campaign is closed, let the lease expire, so that the message is sent in the next window.
+		// After the campaign's sending window closes, the lease expires, and the message waits for the next window.
 		const isClosed = leave_by !== undefined && leave_by <= this.#options.clock.now();
 		// If the machine slept for long, other workers may have leased the waiting messages.
 		const isLost = !isClosed && (this.#held.get(message)?.end ?? 0) <= now;
@@ -91,7 +91,7 @@ export class Leases {
 		return steadyOf(this.#options.clock) + this.#options.leaseMs * microsPerMs;
 	}
 
-	/** Extends leases that have not ended, because a server may take longer: up to 10 min after the final dot. */
+	/** Extends leases that have not ended, because a server may take 10 min to answer the final dot. */
 	renew(): void {
 		const { queue, owner, clock, leaseMs, onEvent } = this.#options;
 		const leases = [...this.#held.values()].filter(({ end }) => end > steadyOf(clock));
@@ -113,19 +113,19 @@ export interface Slot {
 	leave(): void;
 }
 
-/** The most messages without a recorded outcome, plus one per connection. A crash may send these messages twice. */
+/** Limits messages without a recorded outcome, because a crash may send them twice. Each connection adds one. */
 const mostUnsettled = 100;
 /** Maximum bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;
 /**
- * Messages in flight. Three, because with PIPELINING one waits for its answer, one is written, one is ready. More if
- * the server is fast: it takes 1.3 times as many messages per second with a hundred in flight as with fifteen.
+ * Messages in flight per connection. With PIPELINING, one waits for its answer, one is written and one is ready. A fast
+ * server accepts 1.3 times as many messages per second with a hundred in flight as with fifteen.
  */
 const perConnection = { least: 3, most: 20 };
-/** About the time that the messages in flight take, at the rate of recent answers. A stop or a pause waits for them. */
+/** At the rate of recent answers, the messages in flight take about this long. A stop or pause waits for them. */
 const aheadMs = 20;
 
-/** Limits messages in flight: per connection, by duplicates that a crash would cause, and by bytes. */
+/** Limits messages in flight per connection, by their bytes, and by the duplicates that a crash would cause. */
 export class InFlight {
 	readonly #connections: number;
 	readonly #nowMs: () => number;
@@ -136,7 +136,7 @@ export class InFlight {
 	#inFlight = 0;
 	#unknown = 0;
 	#bytes = 0;
-	/** The estimate for the next message, because neighbours in the queue mostly belong to one campaign. */
+	/** Estimates the size of the next message, because neighbours in the queue mostly belong to one campaign. */
 	#lastBytes = mostBytes;
 
 	constructor(connections: number, nowMs = () => performance.now()) {
@@ -151,10 +151,7 @@ export class InFlight {
 		return this.#inFlight;
 	}
 
-	/**
-	 * `unsettled` counts outcomes not recorded yet. `isTimed`: the message has a deadline, so it must not wait behind
-	 * many.
-	 */
+	/** `unsettled`: outcomes not recorded yet. `isTimed`: the message has a deadline, so few may be ahead of it. */
 	isFree(unsettled: number, isTimed = false): boolean {
 		if (this.#inFlight >= (isTimed ? this.#least : this.#room)) return false;
 		if (unsettled + this.#inFlight >= mostUnsettled + this.#connections) return false;

@@ -1,4 +1,4 @@
-/** Words that name the cause of a refusal in a reply. Addresses are removed before the match. */
+/** Words of a reply that name the cause of a refusal. `classify` removes addresses before it searches the text. */
 
 const anyOf = (...parts: readonly string[]): RegExp => new RegExp(parts.join('|'), 'iu');
 
@@ -43,7 +43,7 @@ const recipient =
 const noHost =
 	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
 
-/** Does not match "mailbox unavailable", which may mean a policy, and "disabled" and "inactive": their codes decide. */
+/** Leaves "disabled", "inactive" and "mailbox unavailable" to the code, because they may mean a policy. */
 export const unknownAddress = anyOf(
 	`\\b(?:unknown|invalid|non-?exist[ea]nt|unrecogni[sz]ed|no such|bad destination) (?:local |destination )?(?:user|recipient|mailbox|address|account|person|e-?mail|alias|login|local[ -]part)`,
 	missing(
@@ -90,7 +90,7 @@ export const unknownAddress = anyOf(
 const senderWords =
 	'\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)';
 
-/** Other causes that servers report with the code of a bad address: a full mailbox, the message, a temporary fault. */
+/** Servers also use the code of a bad address for these causes: a full mailbox, the message, a temporary fault. */
 const otherCauses: readonly string[] = [
 	'\\b(?:at a rate|(?:sending|message|mail|receiv\\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\\w{0,3}|too (?:many|much|fast|frequent\\w{0,2}|large|big|quickly)|throttl\\w{1,3}|volume|reputation|policy|policies|prohibited|spam\\w{0,8}|junk|unsolicited|phish\\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\\w{0,3}|out of) (?:\\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \\w{1,12}){0,2} (?:exceed\\w{0,3}|limit\\w{0,3})|size limit|storage|greylist\\w{0,3}|temporar\\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\\b|сп[ао]м|スパム|迷惑メール|垃圾邮件',
 	'\\b(?:your|ihre?r?|votre|vos|vuestr[ao]|su|tu|uw|sua|vostro) (?:\\S{1,12} )?(?:ip\\b|e-?mail\\b|address|account|host|server|domain|mx\\b|konto|adresse|compte|cuenta|indirizzo|conto|conta|вашего)|вашего? (?:сервер|адрес)',
@@ -125,7 +125,7 @@ const aRecipient = new RegExp(recipient, 'i');
 
 /**
  * Judges each clause, because a reply about an unknown recipient may also name the sender, the HELO name or a page on
- * block lists. With a code for a bad address (`hasCode`), only a text about the sender must also name the recipient.
+ * block lists. `hasCode`: the reply has a code for a bad address, so its text need not say that the address is unknown.
  */
 export function isUnknownAddress(text: string, hasCode: boolean): boolean {
 	const said = text.replace(links, '');

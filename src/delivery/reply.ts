@@ -1,4 +1,4 @@
-/** Reads, parses and classifies SMTP replies (RFC 5321 s.4.2, RFC 3463) with a table. The text is untrusted. */
+/** Reads, parses and classifies SMTP replies (RFC 5321 s.4.2, RFC 3463). Their text is untrusted. */
 import type { Reply, SmtpPhase } from '../engine/rules/outcomes.js';
 import {
 	aboutContent,
@@ -12,7 +12,7 @@ import type { Conversation } from './smtp/transaction.js';
 
 export class ReplyReader {
 	readonly #maxBytes: number;
-	// Keeps bytes as latin1, so that a character split between packets is whole when it is decoded.
+	// Keeps undecoded bytes as latin1, because a packet may end within a UTF-8 character.
 	#rest = '';
 	#begun = '';
 
@@ -20,7 +20,7 @@ export class ReplyReader {
 		this.#maxBytes = maxBytes;
 	}
 
-	/** Joins continuation lines with LF, without CRs. A line without a code is a reply too. */
+	/** Returns the complete replies, with LF between their lines. A line without a code is a reply too. */
 	read(chunk: Buffer): readonly string[] {
 		const text = chunk.toString('latin1');
 		const replies: string[] = [];
@@ -45,7 +45,7 @@ export class ReplyReader {
 		return this.#rest.length + this.#begun.length > this.#maxBytes;
 	}
 
-	/** Returns an unfinished last line that starts like a refusal, because some servers hang up in the middle of one. */
+	/** Returns an unfinished last line that starts like a refusal, because some servers hang up before its end. */
 	lastWords(): string | null {
 		const words = this.#begun + this.#rest;
 		return /^[45]\d{2}(?:[ -]|$)/.test(words) ? decoded(words) : null;
@@ -97,8 +97,8 @@ export function cleanText(text: string): string {
 }
 
 /**
- * `failed` ends the message as a soft bounce; `content` ends it without a bounce. `sender` defers the message; several
- * in a row pause the queue. `infrastructure` pauses the queue at once.
+ * `failed`: final, a soft bounce. `content`: final, without a bounce. `sender`: deferred; several in a row pause the
+ * queue. `infrastructure`: pauses the queue at once.
  */
 export type Verdict =
 	| 'sent'
@@ -123,7 +123,7 @@ const rule = (verdict: Verdict, why: string, when: When) => ({ verdict, why, whe
 
 const opening: readonly SmtpPhase[] = ['connect', 'tls', 'greeting', 'ehlo', 'auth'];
 
-/** Phases whose replies may be about the recipient; in `answer`, only if the mail has a single recipient. */
+/** Replies in these phases may be about the recipient; in `answer`, only if the mail has a single recipient. */
 const ofRecipient: readonly SmtpPhase[] = ['rcpt', 'answer'];
 
 const addressCode = /^5\.(?:1\.(?:1|2|3|6|10)|2\.1)$/;
@@ -135,8 +135,8 @@ const unlessNoSender = /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/;
 const byWords = 'the text names an unknown address';
 
 /**
- * A plain 550 at RCPT means an unknown mailbox or a policy, so its text decides. A wrong suppression loses a subscriber
- * for good, while a wrong soft bounce costs another attempt in a later campaign.
+ * A plain 550 at RCPT means an unknown mailbox or a policy, so its text decides. If in doubt, the bounce is soft: a
+ * wrong suppression loses a subscriber for good, and a wrong soft bounce costs only another attempt.
  */
 const rules = [
 	rule('sent', '2xx after the final dot', { kind: 'accepted' }),
@@ -190,7 +190,7 @@ const rules = [
 	rule('deferred', 'an unexpected reply', {}),
 ];
 
-/** Returns the first rule that matches. `isShared`: with several recipients, a refusal of the mail bounces none. */
+/** Returns the first rule that matches. `isShared`: refusing a mail with several recipients is not a hard bounce. */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,

@@ -19,13 +19,13 @@ import { type SmtpPool, usualConnections } from './smtp/pool.js';
 interface RunRequest {
 	scope: MessageScope | null;
 	/**
-	 * When the run ends. `settled`: no message is due, and none of the scope, if any, is queued or leased. `idle`: no
-	 * message is due or leased. `drained`: no message waits, not even a deferred one. `aborted`: only by the signal.
+	 * When the run ends. `settled`: no message is due, and `scope` has no queued or leased message. `idle`: no message
+	 * is due or leased. `drained`: no message waits, not even a deferred one. `aborted`: only the signal ends the run.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** Ends the run gracefully: leases no more, waits 9 s for messages in flight, and returns the others to the queue. */
 	signal?: AbortSignal;
-	/** The signal comes within this many milliseconds, so no message starts shortly before. */
+	/** The signal aborts the run within this many milliseconds, so no message starts shortly before. */
 	leftMs?: number;
 }
 
@@ -47,7 +47,7 @@ export interface RunOptions {
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
 	clock: Clock;
 	owner: string;
-	/** No other process sends messages of the same scopes (`Queue.lease`), so the rate is for this process alone. */
+	/** No other process sends messages of these scopes (`Queue.lease`), so `rate` limits only this process. */
 	alone?: true;
 	connections?: number;
 	rate?: number;
@@ -90,7 +90,7 @@ export function createWorker(options: WorkerOptions): Worker {
 export const runDefaults = {
 	connections: usualConnections,
 	leaseMs: 120_000,
-	// `serve` and `worker` stop within 10 s, Docker's default. The last second is for outcomes of cut conversations.
+	// `serve` and `worker` stop within 10 s, Docker's default. The last second remains to store outcomes.
 	drainMs: 9_000,
 	sleep: (ms: number, signal: AbortSignal) => delay(ms, undefined, { signal }).catch(() => undefined),
 };
@@ -103,7 +103,7 @@ const storeWaits = { first: 1_000, longest: 300_000 };
 const worthTelling: Micros = 5 * microsPerSecond;
 /** A run with `leftMs` starts no message in its last quarter, or in its last `drainMs` if that is less. */
 const lastPart = 1 / 4;
-/** Half of the messages that may lack a recorded outcome, so that sending continues during a write. */
+/** Half of `mostUnsettled` in leases.ts, so that sending continues during a write. */
 const groupOfOutcomes = { size: 50, ms: 50 };
 /** Writes each outcome at once, so that it is durable before the next call. */
 const atOnce = { size: Number.POSITIVE_INFINITY, ms: 0, isParallel: true };
@@ -221,7 +221,6 @@ export class Run {
 		}
 	}
 
-	/** Sleeps until the rate allows the next messages, even if new work wakes the run. */
 	async #awaitTurn(rate: Rate): Promise<void> {
 		rate.take(this.#leases.sizeOfNext(this.#courier.mostTogether));
 		for (let ms = rate.leftMs; ms > 0 && !this.#isOver; ms = rate.leftMs) await this.#wakeUp.sleep(ms);
@@ -246,14 +245,14 @@ export class Run {
 		return this.#request.until === 'aborted';
 	}
 
-	/** A person's pause stops every run. A fault that another worker met stops only endless runs. */
+	/** A manual pause stops every run. A fault that another worker met stops only endless runs. */
 	async #look(): Promise<void> {
 		if (this.#isPausing) return;
 		const stop = await this.#breaker.look().catch(() => null);
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault(stop);
 	}
 
-	/** Leases in the background, together with a write of outcomes (one commit on SQLite) or when few messages wait. */
+	/** Leases in the background. A write of outcomes also calls this, because both then share a commit on SQLite. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -351,7 +350,7 @@ export class Run {
 		this.#hasMore = false;
 		if (this.#isDry) await this.#look();
 		if (this.#fault !== null || !(this.#isDry || this.#isEndNear)) return true;
-		// This run starts no more messages. Other processes may send the due ones, so check again until they have.
+		// Near its end, this run starts no message. It only waits until other processes have sent the due messages.
 		const isLeft = this.#isEndNear && (await this.#isDue());
 		const waitMs = isLeft ? watchMs : await this.#waitMs();
 		if (waitMs === null) return false;
@@ -375,7 +374,7 @@ export class Run {
 			// Throw the store's own error: it names the file and a fix, and the caller can tell it from a bug.
 			if (cause.kind === 'store' && !this.#isEndless) throw cause.error;
 			const wait = await this.#waitFor(cause);
-			// A run that is not endless leaves the next try to a later run.
+			// Only an endless run waits and tries again.
 			if (!this.#isEndless) return this.#result('paused', wait.reason);
 			await this.#hold(wait);
 			return null;
@@ -393,7 +392,7 @@ export class Run {
 		return { kind: 'store', reason: stalledReason(fault.error), ms };
 	}
 
-	/** Waits until the reason no longer applies. While the store cannot be read, assumes that the reason applies. */
+	/** Waits until the reason for the pause ends. If the store cannot be read, the reason still applies. */
 	async #hold(wait: Wait): Promise<void> {
 		const { kind, reason } = wait;
 		this.#fault = null;
@@ -476,7 +475,6 @@ export class Run {
 		return scope === null ? 0 : ((await this.#settings.reads.countMessages({ scope })).canceled ?? 0);
 	}
 
-	/** `idle` ignores queued messages, which may be due in up to a minute. `settled` without a scope checks nothing. */
 	async #isSettled(): Promise<boolean> {
 		const { scope, until } = this.#request;
 		if (until === 'settled' && scope === null) return true;
@@ -533,7 +531,7 @@ class WakeUp {
 	}
 }
 
-/** Spreads messages evenly. Makes up for at most a tenth of a second: late timers do no harm, pauses cause no burst. */
+/** Spreads messages evenly. Catches up at most 100 ms: late timers cost nothing, and a pause causes no burst. */
 class Rate {
 	readonly #perSecond: number;
 	readonly #clock: Clock;

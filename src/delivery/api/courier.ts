@@ -1,4 +1,7 @@
-/** A call cannot be undone, so the store records its start before it, and its outcome before the next call. */
+/**
+ * Sends messages by calls to the API of a service. A call cannot be undone, so the store records each call before it
+ * starts. The store records the outcome before the courier makes its next call.
+ */
 
 import { type EmailKey, emailKey } from '../../api/address.js';
 import {
@@ -65,7 +68,7 @@ export class ApiCourier implements Courier {
 				for (const message of part) tell.settled(message, { kind: 'released', why: 'drain' });
 				continue;
 			}
-			// Wait for other writes to share the commit only if other calls are running.
+			// With `gathers`, the store waits briefly, so that writes of other calls share the commit.
 			await this.#options.queue.setCalling({ fences: part, isCalling: true, gathers: this.#calls > 0 });
 			const { outcomes, again, stop } = await this.#call(part, call);
 			// Stop before storing outcomes, so that no other group starts.
@@ -82,7 +85,7 @@ export class ApiCourier implements Courier {
 		this.#isHalted = true;
 	}
 
-	/** Calls in flight cannot be undone, so the run waits for them. */
+	/** The run waits for calls in flight, because aborting a request does not undo the call. */
 	abort(): void {}
 
 	async #call(group: readonly Leased[], call: StoredCall): Promise<Settled> {
@@ -93,7 +96,8 @@ export class ApiCourier implements Courier {
 		} catch (error) {
 			if (error instanceof ApiError) return settleError(group, call.content, error);
 			const { signal } = this.#options;
-			// The signal interrupts only the pause before a repeated call, so the service has processed nothing.
+			// The client reacts to the signal only while it waits to repeat a call, so the service has processed
+			// nothing.
 			const isStopped = signal.aborted && error === signal.reason;
 			if (!isStopped) this.error ??= error;
 			const reply = { phase: 'call', code: null, enhanced: 'internal', text: String(error) } as const;
@@ -153,8 +157,8 @@ interface CallOutcome {
 }
 
 /**
- * `again`: groups to send in a call each, because the service refused one of several recipients. `stop`: ends the run,
- * because the service would refuse all further calls.
+ * `again`: groups to send in a call each, because the service refused the whole call. `stop`: the error that ends the
+ * run, because the service would refuse every further call.
  */
 export interface Settled {
 	outcomes: readonly CallOutcome[];
@@ -162,13 +166,13 @@ export interface Settled {
 	stop: ApiError | null;
 }
 
-/** Reads an answer that follows the contract. The text of each reply is the id of the message, or empty. */
+/** The text of each reply is the id that the service gave the message, or empty. */
 function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
 	const { messages, result, messages_created } = answer;
 	if (!result && messages.length === 0 && messages_created === 0)
 		return settled(failed(group, { code: 'refused', error: 'The service created no message.' }));
 	const made = new Map<EmailKey, Uuid>(messages.map(({ to, id }) => [emailKey(to), id]));
-	// Assumption: the service omitted no recipient if it counts as many messages as were requested.
+	// Assumption: the service omitted nobody if it counts as many messages as the request has recipients.
 	const isWhole = messages_created >= group.length;
 	const [only] = group.length === 1 ? messages : [];
 	return settled(
@@ -192,7 +196,7 @@ export function settleError(
 	}
 	if (!isRefusal(error)) return stopped(group, error);
 	if (!concernsContent(error)) return refused(group, error);
-	// Each request has its own content, so a request that the service always refuses must not stop the others.
+	// With `own` content, only this request is wrong. Fail its messages, and let the run continue.
 	if (content === 'own') return settled(failed(group, complaintOf(error), error));
 	return stopped(group, error);
 }

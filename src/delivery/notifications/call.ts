@@ -6,7 +6,7 @@ import { parseRetryAfter } from '../../api/backoff.js';
 import { refusalTexts } from '../../api/refusals.js';
 import { isPublicAddress, refuseLiteral } from './target.js';
 
-/** Assumptions: the service document defines neither a timeout nor how much of an answer is stored. */
+/** Assumptions, because the service document limits neither the time of a call nor the size of the stored answer. */
 const defaultTimeoutMs = 15_000;
 const maxAnswerBytes = 64 * 1024;
 
@@ -45,7 +45,7 @@ export async function callWebhook(call: NotificationCall): Promise<NotificationA
 	}
 }
 
-/** Joins the errors of all addresses of a name, because the error of the call itself then has no message. */
+/** If all addresses of a name fail, Node's AggregateError has no message, so join the errors of the addresses. */
 function whyOf(error: unknown): string {
 	if (error instanceof AggregateError) return error.errors.map(whyOf).join('; ');
 	return error instanceof Error ? error.message : String(error);
@@ -121,7 +121,7 @@ function lookupOf({ allowPrivate, lookup }: NotificationCall): Pick<RequestOptio
 	return lookup === undefined ? {} : { lookup };
 }
 
-// Checks the address of the connection itself, because a second look-up may return another address.
+// Checks the address that the connection uses, because a separate look-up may return another address.
 function publicOnly(lookup: typeof systemLookup | LookupFunction): LookupFunction {
 	return (hostname, options, callback) => {
 		lookup(hostname, { ...options, all: true }, (error, found) => {

@@ -6,7 +6,7 @@ const perHost = 8;
 const perSilentHost = 1;
 const inAll = 256;
 const heldPerHost = 4 * perHost;
-/** Consecutive calls without an answer after which a host counts as down. A busy host may miss a few. */
+/** A host counts as down after this many consecutive calls without an answer. A busy host may miss a few. */
 const silentAfter = 5;
 const rests = { first: 250, longest: 30_000 };
 
@@ -38,7 +38,6 @@ export class Hosts {
 		}
 	}
 
-	/** True if a host that is not pausing will soon need more deliveries. */
 	isLow(nowMs: number): boolean {
 		return [...this.#hosts.values()].some(
 			(host) => host.hasMore && host.waiting.length < perHost && roomOf(host, nowMs) > 0,
@@ -52,7 +51,7 @@ export class Hosts {
 			if (delivery === undefined) continue;
 			host.underWay += 1;
 			this.#underWay += 1;
-			// Moves the host to the end, so that hosts take turns.
+			// Move the host to the end, so that hosts take turns.
 			this.#hosts.delete(name);
 			this.#hosts.set(name, host);
 			return delivery;

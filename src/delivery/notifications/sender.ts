@@ -1,4 +1,4 @@
-/** Several processes can send. After a killed process's leases expire, others send its deliveries with the same ids. */
+/** Several processes can send. If one is killed, others send its deliveries with the same ids once its leases end. */
 import { backoff } from '../../api/backoff.js';
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import { formatSecret, signedHeaders } from '../../api/webhook-calls.js';
@@ -27,7 +27,7 @@ interface SenderOptions {
 	pollMs?: number;
 	drainMs?: number;
 	pauseMs?: number;
-	/** Default 120 s, which is longer than a call and the wait before it, because leases are not renewed. */
+	/** 120 s by default. Leases are not renewed, so a lease must outlast a call and the wait before the call. */
 	leaseMs?: number;
 }
 
@@ -47,7 +47,7 @@ interface Settled {
 	delivery: LeasedDelivery;
 }
 
-/** No call starts this close to the end of its lease, because the outcome could not be recorded. */
+/** No call starts when its lease ends within this time, because its outcome could not be recorded. */
 const callMs = 20_000;
 const leaseMax = 512;
 const longestPauseMs = 30_000;
@@ -89,7 +89,8 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read this before leasing: a delivery whose outcome is recorded meanwhile may be due again, but not leased.
+				// Read this before leasing. An outcome recorded meanwhile may make a delivery due again, which the
+				// lease then misses.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();
@@ -186,7 +187,7 @@ class Sender {
 		this.#settlements.push({ settlement, delivery });
 	}
 
-	/** Repeats a failed write. Gives up at the end of a run: deliveries without a stored outcome are sent again. */
+	/** Repeats a failed write, but gives up at the end of a run. Deliveries without a stored outcome are sent again. */
 	async #write(settlements: DeliverySettlement[]): Promise<DeliverySettled[]> {
 		for (let tries = 1; ; tries += 1) {
 			try {
@@ -248,7 +249,7 @@ class Sender {
 	}
 }
 
-/** Seconds from the previous attempt to each attempt, ±10 %, so that simultaneous failures spread. */
+/** Seconds before each attempt. A random ±10 % spreads deliveries that failed at the same time. */
 const delays = [0, 5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400];
 const jitter = 0.1;
 const longestRetryAfter: Micros = 86_400 * microsPerSecond;
@@ -261,7 +262,7 @@ interface Attempted {
 	random: number;
 }
 
-/** 2xx is delivered, and 410 stops the webhook. Anything else, even a redirect, is retried while the schedule lasts. */
+/** 2xx means delivered, and 410 stops the webhook. Anything else is retried, even a redirect, as `delays` says. */
 function resultOf({ before, url, answer, now, random }: Attempted): DeliveryResult {
 	const { status, error, retryAfterMs } = answer;
 	const kept = { status, error, answer: answer.text, duration_ms: answer.durationMs };

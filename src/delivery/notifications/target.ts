@@ -9,7 +9,7 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 const systemResolve: Resolve = async (hostname) =>
 	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
 
-/** Accepts a name that does not resolve: the connection checks it again. `URL` normalizes forms such as `0x7f.1`. */
+/** Accepts a name that does not resolve, because each connection checks it again. `URL` normalizes `0x7f.1`. */
 export async function refuseTarget(
 	url: string,
 	resolve: Resolve = systemResolve,
@@ -31,7 +31,7 @@ function hostOf(url: string): string {
 	return new URL(url).hostname.replace(/^\[|\]$/g, '');
 }
 
-/** Azure's own services answer its virtual machines at this address, which looks public. */
+/** Azure's internal services use this address, which looks public. */
 const wireServer = '168.63.129.16';
 
 /** Only 2000::/3 of IPv6 is assigned for public use. An IPv4 address inside an IPv6 address is checked as IPv4. */
@@ -45,7 +45,7 @@ export function isPublicAddress(address: string): boolean {
 	return parsed.range() === 'unicast' && (bytes[0] ?? 0) >> 5 === 1;
 }
 
-/** IPv4 inside IPv6: ::ffff:0:0/96 and ::/96 (RFC 4291 s.2.5.5), 64:ff9b::/96 (RFC 6052), 2002::/16 (RFC 3056), ISATAP (RFC 5214). */
+/** IPv4 inside IPv6: mapped and compatible (RFC 4291 s.2.5.5), NAT64 (RFC 6052), 6to4 (RFC 3056), ISATAP (RFC 5214). */
 function embeddedIPv4(bytes: readonly number[]): string | null {
 	const prefix = Buffer.from(bytes.slice(0, 12)).toString('hex');
 	const last = bytes.slice(12).join('.');

@@ -54,7 +54,7 @@ interface Batch {
 	send(): void;
 }
 
-/** Collects opens and clicks in batches. The returned function settles with the batch. Unsubscriptions do not wait. */
+/** Collects opens and clicks in batches; unsubscriptions do not wait. A call settles when its batch is stored. */
 export function createEventWriter(
 	writes: Pick<Writes, 'recordEvents'>,
 ): (event: TrackedEvent) => Promise<void> {

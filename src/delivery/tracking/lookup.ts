@@ -23,7 +23,6 @@ interface TrackingOptions {
 		| 'getSettings'
 	>;
 	writes: Pick<Writes, 'recordEvents'>;
-	/** Caches compiled contents, because thousands of clicks use the links of one campaign. */
 	contents: ContentCache;
 	links(): Promise<LinkOptions>;
 	clock: Clock;
@@ -36,7 +35,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	const compiledOf = async (submission: Uuid): Promise<CompiledContent | null> => {
 		const found = await submissions.get(submission);
 		if (found === null) return null;
-		// A later send may restore the text under this hash, so cache the bare links under another key.
+		// A later send may store the text again under this hash, so cache the links without a text under another key.
 		const key = found.is_dropped ? `links of ${found.content_sha256}` : found.content_sha256;
 		return await contents.get(key, found.content);
 	};
@@ -56,7 +55,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 		},
 		view: async (message) => {
 			const compiled = await compiledOf(message.submission);
-			// Nothing can be shown of a content whose text was deleted: only its links are left.
+			// After keep_bodies has deleted the text, only its links are left, so a view is impossible.
 			if (compiled === null || (await submissions.get(message.submission))?.is_dropped) return null;
 			const variables = filled(await options.links(), compiled, message);
 			const shown = previewOf(compiled, variables);
@@ -89,7 +88,7 @@ function previewOf(compiled: CompiledContent, variables: Readonly<Record<string,
 	}
 }
 
-/** Maximum bytes of images in one page. Anyone with the link can request the page repeatedly. */
+/** Maximum bytes of images in one page, because anyone with the link can request the page repeatedly. */
 const mostPictureBytes = 2 * 1024 * 1024;
 
 async function withPictures(

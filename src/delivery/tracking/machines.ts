@@ -1,4 +1,4 @@
-/** Tells opens and clicks of bots and proxies from those of people (api-decisions 30). */
+/** Distinguishes opens and clicks by bots and proxies from opens and clicks by people (api-decisions 30). */
 import { type Micros, microsPerSecond } from '../../api/datetime.js';
 import type { Uuid } from '../../api/records.js';
 
@@ -62,10 +62,10 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 	return known?.reason ?? null;
 }
 
-/** No person opens a mail within two seconds of its delivery. The store, which knows that time, applies this limit. */
+/** No person opens a mail within two seconds of delivery. The store knows that time, so it applies this limit. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
-/** Recognizes a scanner by clicks on several links of a message. Its first two clicks count as a person's. */
+/** Recognizes a scanner by clicks on several links of a message. Its first two clicks still count as a person's. */
 export class ClickWindow {
 	readonly #maxMessages: number;
 	readonly #clicked = new Map<Uuid, Map<number, Micros>>();

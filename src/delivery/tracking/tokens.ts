@@ -1,9 +1,9 @@
 /**
  * Signed tokens in the links of mails. A token is 37 bytes, 50 characters of base64url: purpose (1), key id (4),
- * message uuid (16) and their HMAC-SHA256 cut to 128 bits (16). A click's token adds 8 characters: the link's position
- * (2 bytes) and a check (4), which is the position encrypted by AES-128 with the other half of the HMAC. So all links
- * of a message cost one HMAC and one AES key. Guessing the 32 bits of a check only gives a redirect to another link of
- * the same mail.
+ * message UUID (16) and their HMAC-SHA256 cut to 128 bits (16). A click's token adds 8 characters: the link's position
+ * (2 bytes) and a check (4). The check is the position, encrypted by AES-128 with the other half of the HMAC as the
+ * key. So all links of a message cost one HMAC and one AES key. Guessing a check of 32 bits only gives a redirect to
+ * another link of the same mail.
  */
 import { createCipheriv, createHash, hash, timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';
@@ -24,7 +24,7 @@ export function trackingKey(id: number, secret: Uint8Array): TrackingKey {
 	return { id, mac: createMac(secret, { label: 'mailctl tracking 1\0', length: signedBytes }) };
 }
 
-/** Newest first: the first signs, all verify. Removing a key invalidates its tokens. */
+/** Newest first. The first key signs, and all keys verify. Removing a key invalidates its tokens. */
 export type Keyring = readonly [TrackingKey, ...TrackingKey[]];
 
 export function keyringOf(keys: readonly { id: number; secret: string }[]): Keyring | null {
@@ -96,7 +96,7 @@ function sign(keyring: Keyring, purpose: TokenPurpose, message: Uuid): { text: s
 	return { text: draft.toString('base64url'), linkKey: digest.subarray(macBytes) };
 }
 
-/** The buffer of the current token, shared because a buffer per token costs more than its HMAC. */
+/** All tokens share this buffer, because a buffer per token costs more than the token's HMAC. */
 const draft = Buffer.alloc(tokenBytes);
 const signedDraft = draft.subarray(0, signedBytes);
 
@@ -115,13 +115,13 @@ function verify(
 	return { message: uuidOf(token.subarray(5, signedBytes)), linkKey: digest.subarray(macBytes) };
 }
 
-/** Accepts only one spelling, because unused bits and ignored characters let several texts decode to the same bytes. */
+/** Accepts only the canonical spelling. Otherwise several texts would decode to the same bytes. */
 function decodeExactly(text: string, bytes: number): Buffer | null {
 	const decoded = Buffer.from(text, 'base64url');
 	return decoded.length === bytes && decoded.toString('base64url') === text ? decoded : null;
 }
 
-/** Encrypts one block per position, whose first bytes are the check. All blocks differ, so ECB suffices. */
+/** Encrypts one block per position; its first bytes are the check. ECB suffices, because no block occurs twice. */
 function linkChecks(linkKey: Buffer, first: number, count: number): Buffer {
 	const blocks = Buffer.alloc(count * blockBytes);
 	for (let index = 0; index < count; index++) {
@@ -150,7 +150,7 @@ export function createMac(secret: Uint8Array, { label, length }: { label: string
 	return (message) => {
 		if (message.length !== length) throw new RangeError(`not ${length} octets`);
 		inner.set(message, begin);
-		// Use latin1 strings for the digests, because Node creates a short string faster than a buffer.
+		// Strings in latin1 are faster here, because Node creates a short string faster than a buffer.
 		outer.write(hash('sha256', inner, 'binary'), hashBlockBytes, 'latin1');
 		return Buffer.from(hash('sha256', outer, 'binary'), 'latin1');
 	};
