@@ -1,4 +1,3 @@
-/** Completes commands, options and values from the descriptions of the commands. */
 import {
 	type Command,
 	type CommandGroup,

@@ -1,6 +1,6 @@
 /**
- * Names of lists, fields, templates, senders and campaigns for completion, by target. They are collected from answers
- * and stored in the cache folder, so that Tab never uses the network. Losing the file loses only suggestions.
+ * Caches names of lists, fields, templates, senders and campaigns, so that Tab needs no network. Answers of the API
+ * fill the cache. Losing the file loses only suggestions.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -15,7 +15,7 @@ export type NameKind = (typeof nameKinds)[number];
 
 type Names = Record<NameKind, Record<string, string>>;
 
-/** Names per kind and target. A terminal shows fewer, and a larger file would delay Tab. */
+/** Per kind and target. A larger file would delay Tab, and a terminal cannot show more names. */
 const mostNames = 1_000;
 
 const mostTargets = 20;
@@ -44,12 +44,12 @@ function readAll(file: string): Record<string, unknown> {
 	}
 }
 
-/** Names collected from answers; null: the record was deleted. */
+/** Names by id, collected from answers of the API. Null: the record was deleted. */
 type Told = Record<NameKind, Map<string, string | null>>;
 
 interface NameRecorder {
 	listen(api: Api, target: Target): Api;
-	/** Writes new names into the file. Never throws. */
+	/** Writes new names to the file. Ignores failures. */
 	keep(): void;
 }
 
@@ -87,7 +87,7 @@ function write(file: string, all: object): void {
 	} catch {}
 }
 
-/** For the parts of an `Api` and its extensions whose records have names: the kind of name, and its key. */
+/** The collections of an `Api` whose records have names, and the key of the name. */
 const named: Readonly<Record<string, readonly [kind: NameKind, key: string]>> = {
 	lists: ['list', 'name'],
 	fields: ['field', 'variable'],
@@ -113,7 +113,7 @@ function listening<T extends object>(parts: T, told: Told): T {
 	});
 }
 
-/** Wraps a collection, and stores the name of each record that it returns, alone or in a page, by its id. */
+/** Wraps a collection. Stores the name of each record that a call returns, alone or in a page. */
 function heard<C extends object>(collection: C, names: Told[NameKind], key: string): C {
 	const note = (record: unknown) => {
 		if (isRecord(record) && typeof record[key] === 'string') names.set(String(record['id']), record[key]);
@@ -126,7 +126,8 @@ function heard<C extends object>(collection: C, names: Told[NameKind], key: stri
 				const answer: unknown = Reflect.apply(call, target, words);
 				if (!(answer instanceof Promise)) return answer;
 				return answer.then((value: unknown) => {
-					// Canceling deletes an unreleased campaign. Other campaigns get their name back when they are next read.
+					// A canceled draft is deleted. Other canceled campaigns keep existing; the next read stores their names
+					// again.
 					if (method === 'delete' || method === 'cancel') names.set(String(words[0]), null);
 					else if (isRecord(value) && Array.isArray(value['results'])) value['results'].forEach(note);
 					else note(value);

@@ -1,4 +1,4 @@
-/** Completion scripts for shells. On Tab, each calls `mailctl completion words`. */
+/** Completion scripts for shells. On Tab, each script calls `mailctl completion words`. */
 
 export type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 
@@ -20,7 +20,7 @@ _mailctl() {
 complete -F _mailctl mailctl
 `;
 
-/** Parses a word of bash: returns its text, and the quote still open at its end (`"`, `'`, `$'` or none). */
+/** Parses a word of bash. `quote` is the quote still open at its end: `"`, `'`, `$'` or none. */
 export function readBash(word: string): { text: string; quote: string } {
 	let text = '';
 	let quote = '';
@@ -40,8 +40,8 @@ export function readBash(word: string): { text: string; quote: string } {
 }
 
 /**
- * Returns the text with which readline must replace `replaced`, the end of `word`, to get `value`; null if impossible.
- * Readline inserts the text unchanged after an open quote, and closes the quote unless the text ends with it.
+ * `word` ends with `replaced`. Returns the text that readline must insert in its place to get `value`, or null. Within
+ * an open quote, readline inserts the text unchanged and then closes the quote, unless the text ends with it.
  */
 export function bashReply(value: string, word: string, replaced: string): string | null {
 	if (!word.endsWith(replaced)) return null;

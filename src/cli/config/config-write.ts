@@ -1,4 +1,4 @@
-/** Writes the configuration files with `conf`: atomically, with mode 0600, in a folder of mode 0700. */
+/** Writes configuration files atomically with the package `conf`: files of mode 0600 in a folder of mode 0700. */
 import { chmodSync } from 'node:fs';
 import { basename } from 'node:path';
 import { systemReason } from '../../api/errors.js';
@@ -16,11 +16,13 @@ import {
 } from './config.js';
 
 export interface Changed {
-	/** The origin of the token that was removed because the profile's new base URL has another origin; else null. */
+	/** The origin of a token that was removed because the profile's new base URL has another origin; else null. */
 	droppedToken: string | null;
 }
 
-/** Sets keys of a profile, or removes them (`undefined`). Removes an empty profile, and the token of another origin. */
+/**
+ * Sets keys of a profile; `undefined` removes a key. Removes a profile without keys, and a token for another origin.
+ */
 export function changeProfile(
 	paths: Paths,
 	name: string,
@@ -53,7 +55,7 @@ export function storeLogin(
 	{ baseUrl, token, isDefault }: { baseUrl: string; token: string; isDefault: boolean },
 ): Promise<void> {
 	return writing(paths, ({ config, tokens, saveConfig, saveTokens }) => {
-		// The stored token names its origin, so that after a crash it is not sent elsewhere.
+		// Write the token first. Its origin keeps it from another server if the process crashes before the next write.
 		saveTokens({ ...tokens, [name]: { token, origin: originOf(baseUrl) } });
 		saveConfig({
 			profile: isDefault ? name : config.profile,
@@ -76,7 +78,7 @@ export function removeProfile(paths: Paths, name: string): Promise<void> {
 	});
 }
 
-/** Stores the token under both names until the profile is renamed, so that a crash does not lose it. */
+/** Stores the token under both names until the profile is renamed, so that a crash cannot lose it. */
 export function renameProfile(paths: Paths, from: string, to: string): Promise<void> {
 	return writing(paths, ({ config, tokens, saveConfig, saveTokens }) => {
 		const token = Object.hasOwn(tokens, from) ? tokens[from] : undefined;
@@ -98,9 +100,9 @@ interface Files {
 	saveTokens(tokens: Files['tokens']): void;
 }
 
-/** Checks both files first. Does not yield between reading and writing, so that calls of one process lose nothing. */
+/** Does not yield between reading and writing, so two calls in one process cannot overwrite each other's changes. */
 async function writing<T>(paths: Paths, change: (files: Files) => T): Promise<T> {
-	// Report a broken file even if the folder is not writable.
+	// Report a broken file before a folder that is not writable.
 	readConfig(paths);
 	const { default: Conf } = await import('conf');
 	const save = (file: string, values: object) =>
@@ -118,7 +120,7 @@ async function writing<T>(paths: Paths, change: (files: Files) => T): Promise<T>
 		});
 	refusing(paths.folder, () => {
 		makeFolders(paths.folder);
-		// Another program, or an unusual umask, may have opened the folder to all.
+		// Another program or a lax umask may have made the folder readable for all.
 		chmodSync(paths.folder, 0o700);
 	});
 	return change({

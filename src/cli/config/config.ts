@@ -41,7 +41,7 @@ export const maxRetries = 100;
 interface ProfileKey {
 	is: string;
 	check(value: unknown): boolean;
-	/** Reads the value from a command line. The default removes spaces around the text. */
+	/** Parses the value on a command line. Default: the text without surrounding spaces. */
 	read?(text: string): unknown;
 }
 
@@ -76,7 +76,7 @@ export const profileKeys: Readonly<Record<keyof Profile, ProfileKey>> = {
 	},
 };
 
-/** Follows the XDG base directory specification, which ignores relative paths in its variables. */
+/** Follows the XDG base directory specification. Relative paths in XDG variables are ignored, as it requires. */
 export function findPaths(env: Readonly<Record<string, string | undefined>>): Paths {
 	// An empty or relative home would put the database into the working directory.
 	const given = env['HOME'] ?? homedir();
@@ -98,7 +98,7 @@ export function findPaths(env: Readonly<Record<string, string | undefined>>): Pa
 	};
 }
 
-/** A missing file counts as empty. Throws `ConfigError` (exit code 78) for an unreadable or invalid file. */
+/** Returns an empty configuration if the file is missing. Throws `ConfigError` for an unreadable or invalid file. */
 export function readConfig(paths: Paths): ConfigFile {
 	const found = readJson(paths.config);
 	if (found === null) return { profile: null, profiles: {} };
@@ -111,7 +111,7 @@ export function readConfig(paths: Paths): ConfigFile {
 	return { profile, profiles: Object.fromEntries(checked) };
 }
 
-/** A stored token, and the origin that may get it. */
+/** The token is sent only to `origin`. */
 export interface StoredToken {
 	token: string;
 	origin: string;
@@ -151,7 +151,7 @@ function readJson(path: string): unknown {
 	try {
 		return JSON.parse(text);
 	} catch {
-		// The parser's own message quotes the text, which may contain a token.
+		// Omit the parser's message. It quotes the file, which may contain a token.
 		throw new ConfigError(`${path} is not valid JSON`, { hint: wayOut });
 	}
 }

@@ -30,7 +30,7 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 	return name;
 }
 
-/** Returns whether a token for the profile's origin is stored; null if the profile has no base URL. */
+/** Tells whether a token for the profile's origin is stored. Null if the profile has no base URL. */
 export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profile): 'set' | 'not set' | null {
 	if (baseUrl === undefined) return null;
 	return readToken(cx.paths, name)?.origin === originOf(baseUrl) ? 'set' : 'not set';
@@ -44,7 +44,7 @@ export async function sayDropped(cx: CommandContext, name: string, { droppedToke
 	);
 }
 
-/** Returns the `known` key that a user has typed, in kebab-case or camelCase. Throws `UsageError`. */
+/** Accepts kebab-case and camelCase. Throws `UsageError` for an unknown key. */
 export function knownKey<K extends string>(word: string, known: readonly K[], from = ''): K {
 	const key = camel(word);
 	const found = known.find((one) => one === key);

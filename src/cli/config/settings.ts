@@ -1,4 +1,4 @@
-/** Resolves each setting by flag > environment > profile > default, with its source, which `config explain` shows. */
+/** Resolves each setting by flag > environment > profile > default. `config explain` shows the source of each value. */
 
 import { type Clock, isTimeZone, type Micros, systemClock } from '../../api/datetime.js';
 import { shownUrl, withoutPassword } from '../../api/quote.js';
@@ -35,7 +35,7 @@ export interface Settings {
 	input: Resolved<boolean>;
 	debug: Resolved<boolean>;
 	list: Resolved<string | null>;
-	/** IANA name of the time zone of times and days; null: the machine's. */
+	/** IANA name. Null: the machine's zone. */
 	timeZone: Resolved<string | null>;
 	now: Resolved<Micros | null>;
 }
@@ -77,14 +77,14 @@ export function clockOf(settings: Settings): Clock {
 	return fixed === null ? systemClock : { now: () => fixed };
 }
 
-/** IANA name. The machine's zone comes from TZ; an unknown zone counts as UTC, as in other programs. */
+/** Returns an IANA name. Node takes the machine's zone from TZ. An unknown zone counts as UTC, as in other programs. */
 export function timeZoneOf({ timeZone }: Settings): string {
 	if (timeZone.value !== null) return timeZone.value;
 	const found = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 	return isTimeZone(found) ? found : 'UTC';
 }
 
-/** Prompts only for people: never with `--no-input`, in CI, or in a format for machines. */
+/** Disables prompts for `--no-input` and in CI. */
 function resolveInput(raw: RawGlobals, env: Env): Resolved<boolean> {
 	if (raw.noInput === true) return { value: false, origin: { level: 'flag', name: '--no-input' } };
 	const name = ['MAILCTL_NO_INPUT', 'CI'].find((one) => isOn(env[one]));
@@ -128,7 +128,7 @@ function picker(raw: RawGlobals, env: Env, { profile, settingsOf, settings }: Ta
 		const [variable = ''] = /^(?:MAILCTL|SOURCE)_\w+/.exec(names ?? '') ?? [];
 		// An empty variable counts as unset, as in most programs: `MAILCTL_OUTPUT= mailctl …`.
 		if (env[variable]) return from('environment', variable, env[variable]);
-		// The stored list exists only in the profile's own target, so ignore it for another target.
+		// A profile's list belongs to the profile's target, so ignore the list for another target.
 		const isStored = isProfileKey(key) && !(key === 'list' && profile === null);
 		if (isStored && settings[key] !== undefined)
 			return from('profile', `profile ${profile ?? settingsOf}`, settings[key]);

@@ -13,7 +13,10 @@ import type { ConfigFile, Paths, Profile } from './config.js';
 import type { Origin } from './settings.js';
 
 export interface TargetChoice {
-	/** Throws `UsageError` for a profile without a target or with two, but only when called, so that `config` can fix it. */
+	/**
+	 * Throws `UsageError` if the profile has no target or two. The `config` commands do not call it, so they can repair
+	 * a profile.
+	 */
 	target(): Target;
 	origin: Origin;
 	profile: string | null;
@@ -23,7 +26,7 @@ export interface TargetChoice {
 
 export const builtIn = 'local';
 
-/** Throws `UsageError` for two targets (by flags or by variables), an unknown profile and an invalid URL. */
+/** Throws `UsageError` for two flags or two variables that name a target, an unknown profile, and an invalid URL. */
 export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
 	const byFlag = theOne({ '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile });
 	const names = ['MAILCTL_DB', 'MAILCTL_BASE_URL', 'MAILCTL_PROFILE'];
@@ -32,7 +35,7 @@ export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, path
 	if (found !== null && !/profile$/i.test(found.name)) {
 		const targetOf = /db$/i.test(found.name) ? localTarget : remoteTarget;
 		const target = targetOf(found.value, found.name);
-		// The target is given without a profile. The profile's preferences, such as `output`, still apply.
+		// The user gave a target without a profile. Preferences of the default profile, such as `output`, still apply.
 		const settingsOf = (env['MAILCTL_PROFILE'] || undefined) ?? config.profile ?? builtIn;
 		const settings = findProfile(config, settingsOf);
 		return { target: () => target, origin: { level, name: found.name }, profile: null, settingsOf, settings };
@@ -65,7 +68,7 @@ export function checkSetting(key: keyof Profile, text: string, profile: Profile,
 		});
 }
 
-/** Rejects options that have no effect. Throws `UsageError`. */
+/** Throws `UsageError` for options that have no effect on the command or its target. */
 export function checkReach(
 	{ reach, needsNoDatabase, needsNoTarget }: Command,
 	{ path, globals, target }: { path: readonly string[]; globals: RawGlobals; target: TargetChoice },
@@ -118,7 +121,7 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 	return { kind: 'local', url: paths.database, create: true };
 }
 
-/** Rejects a URL of another kind of database, because as a path it would create folders. Throws `UsageError`. */
+/** Throws `UsageError` for a URL of another kind of database, which would create folders if used as a path. */
 export function assertDatabaseName(text: string, from: string): void {
 	const scheme = foreignScheme(text);
 	const isUrl = isLikeServer(text) || text === ':memory:' || /^file:/i.test(text) || scheme !== null;
@@ -152,7 +155,7 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	return { kind: 'remote', baseUrl: text, token: null };
 }
 
-/** Suggests the scheme, which users often forget: http for this machine, where `mailctl serve` usually has no TLS. */
+/** Suggests the scheme. `mailctl serve` on this machine usually has no TLS, so suggest http for it. */
 function schemeHint(text: string): { hint?: string } {
 	if (!/^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text)) return {};
 	return { hint: `such as ${/^(localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}` };

@@ -1,6 +1,6 @@
 /**
  * Reads the API token from a file, standard input, the environment or the profile, but never from an argument. Also
- * reads the user's certificate authority (`--ca-cert`).
+ * reads the file of `--ca-cert`.
  */
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
@@ -26,7 +26,7 @@ export async function readTokenOf(
 	return { ...target, token: token === null ? null : checkToken(token) };
 }
 
-/** Returns a token only for the origin it was stored for, even if its profile has another URL by now; else throws. */
+/** Throws if the token was stored for another origin, because the profile's URL may have changed since then. */
 function storedFor(profile: string, baseUrl: string, env: Env): string | null {
 	const stored = readToken(findPaths(env), profile);
 	if (stored === null) return null;
@@ -56,7 +56,7 @@ export function refusedTokenHint(settings: Settings, globals: RawGlobals, env: E
 	return `the token comes from ${name}: set a valid one`;
 }
 
-/** Requires one line of visible ASCII, because a header allows nothing else. The message never quotes it. */
+/** Requires one word of visible ASCII, because a header allows nothing else. The error does not quote the token. */
 export function checkToken(text: string): string {
 	const token = text.trim();
 	if (/^[\x21-\x7e]+$/.test(token)) return token;
@@ -66,7 +66,7 @@ export function checkToken(text: string): string {
 	});
 }
 
-/** Returns the PEM file. Throws `UsageError` if it has no certificate, because TLS would silently ignore it. */
+/** Returns the PEM file. Throws `UsageError` if it has no certificate, because TLS would ignore the file silently. */
 export async function readAuthority(path: string, sources: Sources): Promise<string> {
 	const file = sources.file(path, '--ca-cert');
 	const text = await file.text();

@@ -1,4 +1,4 @@
-/** Builds hints with a command that users can paste: its words are quoted, and it has the target of this call. */
+/** Builds hints: commands that users can paste into a shell, with the target of the current command. */
 import { shownDatabase } from '../../store/url.js';
 import type { Settings } from '../config/settings.js';
 import { flagOf, type OptionSpec, type OptionSpecs, offFlagOf } from './command.js';
@@ -30,7 +30,7 @@ export function system(program: string, ...command: readonly string[]): OwnComma
 	return { command, program };
 }
 
-/** Returns the words of a command line that give these values. Omits defaults; a value from standard input is `-`. */
+/** Returns the options as words of a command line. Omits defaults. Writes `-` for a value from standard input. */
 export function optionWords(
 	specs: OptionSpecs,
 	values: Readonly<Record<string, unknown>>,
@@ -95,7 +95,7 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
-/** Returns the options that select the target, without tokens and URLs that contain a password. */
+/** Returns the options that select the target. Omits tokens, and URLs that contain a password. */
 function targetWords(globals: RawGlobals): readonly string[] {
 	const { db, baseUrl, profile, tokenFile, caCert, insecure, proxy } = globals;
 	const reached =

@@ -1,6 +1,6 @@
 /**
- * Commands are data: name, arguments, options, output and action. The specs determine the types of values. The parser,
- * the help and `mailctl commands` read the same description.
+ * Describes a command as data: name, arguments, options, output and action. The parser, the help and `mailctl commands`
+ * read the same description.
  */
 import type { Columns } from '../render/columns.js';
 import type { ConnectDependencies } from './connection.js';
@@ -39,7 +39,7 @@ interface OptionBase {
 	placeholder?: string;
 	required?: true;
 	ask?: string;
-	/** The kind of record or text: a prompt offers existing records, or checks the text's form. */
+	/** A prompt offers the existing records of this kind, or checks that the text has this form. */
 	of?: RecordKind | TextForm;
 	whyNot?: WhyNot;
 	env?: string;
@@ -49,8 +49,8 @@ interface OptionBase {
 
 /**
  * Keys are camelCase, flags kebab-case. `tri` is `--key|--no-key`, or `--key|--<off>`. `list`, `choices` and `pairs`
- * may be repeated; `choices` also accept commas. `file` is a path or `-`, opened when it is read; the command itself
- * opens a `path`. `content` is the text itself, `@FILE` or `-`. `duration` is milliseconds. `date` is `YYYY-MM-DD`.
+ * may be repeated; `choices` also accept commas. `file` is a path or `-`. `path` is the text of a path. `content` is
+ * the text itself, `@FILE` or `-`. `duration` is milliseconds. `date` is `YYYY-MM-DD`.
  */
 export type OptionSpec = OptionBase &
 	(
@@ -77,7 +77,10 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/** Returns the error for a secret on the command line; null for other texts. `-` reads it from standard input. */
+	/**
+	 * Returns an error if the value is a secret, which must not be on the command line. `-` reads it from standard
+	 * input.
+	 */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -153,24 +156,26 @@ interface Described {
 	examples?: readonly string[];
 	output?: string;
 	exits?: readonly ExitCode[];
-	/** Makes changes: respects `--dry-run` and the profile's protection, and checks `--fields` before it runs. */
+	/** The command makes changes. It respects `--dry-run` and asks before it changes a protected profile. */
 	writes?: true;
 	asksItself?: true;
-	/** True: creates any missing database. False: creates none. Without it, a write creates only the default one. */
+	/**
+	 * True: create any missing database. False: create none. Absent: commands that write create the default database.
+	 */
 	createsDatabase?: boolean;
-	/** For a command that keeps running: the role under which other processes see it. */
+	/** The role under which other processes see a command that keeps running. */
 	role?: Role | ((options: Readonly<Record<string, unknown>>) => Role);
-	/** Administers profiles: `--profile`, `--base-url` and `--db` are values to store, not the target. */
+	/** The command administers profiles: it stores the values of `--profile`, `--base-url` and `--db`. */
 	profiles?: true;
-	/** The `reachOptions` that the command accepts. Default: all that concern the target. */
+	/** The `reachOptions` that the command accepts. Default: all; the network options require a remote target. */
 	reach?: readonly ReachOption[];
 	needsNoDatabase?: true;
 	needsNoConfig?: true;
 	needsNoTarget?: true;
 	severity?: 'mild' | 'severe';
 	/**
-	 * The columns that `--fields` may name (`answer(…)` for a single object). Other names are refused before any change.
-	 * A writing command without columns refuses the option. `own`: the command itself reads `--fields`.
+	 * The columns that `--fields` may name. A writing command without columns rejects `--fields`. `own`: the command
+	 * itself reads `--fields`.
 	 */
 	columns?: Columns<never> | 'own';
 	hidden?: true;
@@ -179,7 +184,6 @@ interface Described {
 interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> extends Described {
 	args?: A;
 	options?: O;
-	/** Requires at least one of these options. */
 	changes?: readonly (keyof NoInfer<O> & string)[];
 	run(
 		cx: CommandContext,
@@ -188,8 +192,8 @@ interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> exten
 	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
 }
 
-/** The exit code; undefined is 0. `void` allows `return cx.wouldDo(…)` in a command that also returns exit codes. */
-// biome-ignore lint/suspicious/noConfusingVoidType: a promise of void is what such a call returns
+/** Undefined means exit code 0. `void` allows `return cx.wouldDo(…)` in a command that also returns exit codes. */
+// biome-ignore lint/suspicious/noConfusingVoidType: wouldDo returns Promise<void>
 type CommandEnd = ExitCode | undefined | void;
 
 export interface Command extends Described {
@@ -214,7 +218,6 @@ export interface CommandGroup {
 	self?: Command;
 }
 
-/** Headings for commands in the help, in order. */
 export const headings = ['Audience', 'Sending', 'Results', 'Deployment', 'Set-up', 'Tools'] as const;
 
 export interface TreeEntry {
@@ -231,7 +234,6 @@ export async function loadNode(entry: TreeEntry): Promise<Command | CommandGroup
 	return 'group' in loaded ? loaded.group : loaded.command;
 }
 
-/** Aliases of a verb, the same for every noun. */
 const verbAliases: Readonly<Record<string, readonly string[]>> = {
 	list: ['ls'],
 	delete: ['rm'],

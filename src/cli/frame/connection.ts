@@ -1,4 +1,4 @@
-/** Has the types of the result of `connect`, and little code, so that importing this file loads nothing else. */
+/** Contains types and little code, so that importing this file loads neither the client nor the engine. */
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Content } from '../../api/messages.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../connect/compose.js';
@@ -9,7 +9,7 @@ export type Target =
 	| {
 			kind: 'local';
 			url: string;
-			/** Creates a missing default database. A named one must exist. */
+			/** True: create the default database if it is missing. A database named by the user must exist. */
 			create: boolean;
 	  }
 	| { kind: 'remote'; baseUrl: string; token: string | null };
@@ -17,9 +17,9 @@ export type Target =
 export interface Connection {
 	api: Api;
 	target: Target;
-	/** Sends a raw request without retries. A local database answers as the server would, without a socket. */
+	/** Sends a raw request without retries. A local database answers in the process, without a socket. */
 	exchange: WireExchange;
-	/** Composes the message for one recipient. Stores and sends nothing. */
+	/** Composes the message for one recipient, but neither stores nor sends it. */
 	compose(request: ComposeRequest): Promise<ComposedMessage>;
 	render(content: Content, variables: Readonly<Record<string, string>>): Promise<RenderedContent>;
 	local: LocalEngine | null;

@@ -34,7 +34,7 @@ export interface CommandContext extends Diagnostics, Asking {
 	readonly settings: Settings;
 	readonly paths: Paths;
 	readonly sources: Sources;
-	/** Aborted by Ctrl-C, SIGTERM and `--deadline`. Its reason is the command's error. Pass it to every call. */
+	/** Ctrl-C, SIGTERM and `--deadline` abort this signal. Its reason is the command's error. Pass it to every call. */
 	readonly signal: AbortSignal;
 	leftMs(): number | undefined;
 	readonly askedFormat: Format | null;
@@ -46,17 +46,17 @@ export interface CommandContext extends Diagnostics, Asking {
 	api(): Promise<Api>;
 	local(): Promise<LocalEngine>;
 	/**
-	 * Runs a long read. SQLite blocks the event loop, so Ctrl-C and SIGTERM get their default action: they end the process
-	 * at once. A terminal shows `doing` meanwhile, such as `reading news.db`.
+	 * Runs a long read. Ctrl-C and SIGTERM end a local read at once, because SQLite blocks the event loop and signal
+	 * handlers cannot run. A terminal shows `doing` meanwhile, such as `reading news.db`.
 	 */
 	killable<T>(work: () => Promise<T>, doing?: string): Promise<T>;
 	/**
-	 * Runs a long write in one transaction. On a signal, PostgreSQL rolls it back, and the command says so. On SQLite the
-	 * signal ends the process as in `killable`, and the transaction is rolled back too.
+	 * Runs a long write in one transaction. On a signal, PostgreSQL rolls the transaction back, and the command reports
+	 * it. With SQLite, the signal ends the process, which also rolls the transaction back.
 	 */
 	undoable<T>(work: () => Promise<T>): Promise<T>;
 	atEnd(work: () => Promise<void>): void;
-	/** For `--dry-run`: prints the plan (`delete list 3`), or for machines `{"dry_run": true, …plan}`. */
+	/** Prints the plan of `--dry-run`: `delete list 3`, or `{"dry_run": true, …plan}` for machines. */
 	wouldDo(what: string, plan: Foreseen): Promise<void>;
 	readonly tree: Tree;
 	main(options: MainOptions): Promise<number>;
@@ -73,11 +73,11 @@ export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 	connect: Connect;
 	interrupts: AbortSignal;
 	/**
-	 * Signals of a process that runs only this command: `release` restores their default action, `hold` catches them again.
-	 * Null if the process is shared.
+	 * `release` restores the default action of signals, `hold` catches signals again. Null if other code shares the
+	 * process.
 	 */
 	signals: { release(): void; hold(): void } | null;
-	/** Called when target (for hints) and format are known, so that errors can be reported in them. */
+	/** Called as soon as target and format are known, because printing an error needs both. */
 	onSettled: (settled: { target: NamedTarget; format: Format | null }) => void;
 }
 
@@ -93,7 +93,7 @@ interface Settled {
 
 /**
  * Creates the context of one command call. It connects only when the command asks for a connection. Call `close` once,
- * after success or failure. Throws `UsageError` for `--fields`.
+ * after success or failure. Throws `UsageError` for an invalid `--fields` or `--query`.
  */
 export async function createContext(
 	parsed: Run,
@@ -134,7 +134,7 @@ export async function createContext(
 	const query =
 		expression === undefined ? null : await openQueryOf(expression, io, { format, diagnostics, command });
 	const parts = { globals, command, strong, listed, note: diagnostics.note };
-	// With `--query`, the output goes to the expression, so use no pager.
+	// The output of a command with `--query` is the input of the expression, so use no pager.
 	const queried = query && { io: { ...io, stdout: query.stream }, globals: { ...globals, noPager: true } };
 	const out = createOut({ ...parts, io, times, format: queried === null ? format : 'json', ...queried });
 	const outTo: CommandContext['outTo'] = (stdout, format) =>
@@ -205,7 +205,7 @@ export async function createContext(
 		try {
 			for (const end of endings.splice(0)) await end();
 			names.keep();
-			// An expression may run forever and block signal handlers, so let signals end the process.
+			// Restore the default action of signals, because an expression may run forever and block signal handlers.
 			if (query !== null) signals?.release();
 			await query?.end();
 		} finally {
@@ -241,8 +241,8 @@ async function openQueryOf(
 }
 
 /**
- * The plan of a dry run: `{"create": {…}}`, `{"update": ID, "with": {…}}`, `{"delete": [ids]}`. `with` has the new
- * values. Other keys give further facts (counts, the finished message).
+ * The plan of a dry run: `{"create": {…}}`, `{"update": ID, "with": {…}}`, `{"delete": [ids]}`. Other keys give facts
+ * such as counts or the finished message.
  */
 export type Foreseen = Readonly<Record<string, unknown>>;
 
@@ -270,13 +270,12 @@ interface LinkParts {
 	onWait: ((what: string) => Wait) | null;
 }
 
-/** The connection of a call, and the messages about a default database that is missing or new. */
+/** Opens the connection of a command, and tells the user about a missing or new default database. */
 class Link {
 	readonly #parts: LinkParts;
 	readonly #isDryRun: boolean;
 	#opened: Promise<Connection> | null = null;
 	#authority: Promise<string | null> | null = null;
-	/** The path of the default database while it is missing; null once a write creates it. */
 	#unmade: string | null = null;
 
 	constructor(parts: LinkParts) {
@@ -284,7 +283,7 @@ class Link {
 		this.#isDryRun = parts.globals.dryRun === true;
 	}
 
-	/** Reads the file once for all callers, because a pipe gives its content only once. */
+	/** Reads the file once for all callers, because a pipe cannot be read twice. */
 	authority(): Promise<string | null> {
 		const { globals, sources } = this.#parts;
 		this.#authority ??=
@@ -368,7 +367,7 @@ class Link {
 		await diagnostics.hint(['--db or MAILCTL_DB selects another one; ', mailctl('login'), ' uses a service']);
 	}
 
-	/** Warns, because a user who forgot `--profile` or `--base-url` would believe that the service has no data. */
+	/** Warns, because a user who forgot `--profile` or `--base-url` would think that the service has no data. */
 	#tellMissing(path: string): Promise<void> {
 		return this.#parts.diagnostics.warn(`no database at ${path}: it counts as empty`, noDatabaseHint);
 	}

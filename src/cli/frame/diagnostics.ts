@@ -1,6 +1,6 @@
 /**
- * Writes all messages to stderr: clean lines for people, or one JSON object per line. `--quiet` keeps only warnings.
- * Hides passwords in URLs.
+ * Writes messages to stderr: text for people, or one JSON object per line for machines. `--quiet` hides notes, hints
+ * and progress.
  */
 
 import { withoutSecrets } from '../../api/quote.js';
@@ -12,16 +12,19 @@ import { type Hint, hintCommands, hintText, joinHints, type NamedTarget } from '
 import { type Format, isMachine } from './globals.js';
 
 export interface Diagnostics {
-	/** `text` is a sentence, or a list of lines. Escapes line breaks within a line, because they come from outside. */
+	/**
+	 * Prints a sentence, or a list of lines. Escapes line breaks within a line, because texts may come from a server or
+	 * a file.
+	 */
 	note(text: string | readonly string[]): Promise<void>;
 	hint(hint: Hint): Promise<void>;
 	warn(text: string, ...hints: readonly Hint[]): Promise<void>;
 	/**
-	 * Rewrites one line on a terminal, otherwise writes a line every ten seconds. `total` null: unknown. `before`: amount
-	 * done by earlier runs, 0 by default.
+	 * Rewrites one line on a terminal. Otherwise writes a line every ten seconds. `total` is null if unknown. `before`
+	 * is the amount that earlier runs have done.
 	 */
 	progress(label: string, total: number | null, before?: number): Progress;
-	/** Keeps a line at the bottom of a terminal; null removes it. Does nothing elsewhere. */
+	/** Keeps a line at the bottom of a terminal; null removes it. Does nothing without a terminal. */
 	stand(line: string | null): void;
 	readonly trace: ((line: string) => void) | null;
 }
@@ -35,7 +38,6 @@ interface DiagnosticsOptions {
 	elapsedMs: () => number;
 }
 
-/** Escapes control characters, because texts may come from outside. Wraps long lines. */
 export function createDiagnostics(
 	stderr: StatusLine,
 	{ format, quiet, debug, paint, target, elapsedMs }: DiagnosticsOptions,

@@ -9,8 +9,8 @@ import type { Io } from './io.js';
 import type { Asking } from './prompts.js';
 
 /**
- * Opens an editor until `check` accepts the text. Does not use the editor of @inquirer/prompts, which writes on
- * standard output and guesses the encoding of the text.
+ * Opens an editor until `check` accepts the text. The editor of @inquirer/prompts writes to standard output and guesses
+ * the encoding of the text, so it is not used.
  */
 export async function writeInEditor(
 	io: Io,
@@ -43,7 +43,10 @@ export async function writeInEditor(
 	}
 }
 
-/** Returns false if the editor failed. A shell runs it, because it may have arguments. Only the editor gets Ctrl-C. */
+/**
+ * Returns false if the editor fails. `$EDITOR` may have arguments, so a shell runs it. mailctl ignores Ctrl-C
+ * meanwhile.
+ */
 async function edit(editor: string, file: string, { env }: Io): Promise<boolean> {
 	const ignore = () => undefined;
 	const listeners = process.listeners('SIGINT');

@@ -65,7 +65,7 @@ function detailLines({ details, message }: Complaint): string[] {
 	return first.field ? all : [message, ...all];
 }
 
-/** Turns the API's `to.0` into `recipient 1`, because people count from one. */
+/** Turns the API's `to.0` into `recipient 1`. */
 function spokenPath(path: string): string {
 	const counted = path.replaceAll(/\.(\d+)(?=\.|$)/g, (_, at: string) => ` ${Number(at) + 1}`);
 	return counted.replace(/^to(?= \d)/, 'recipient');

@@ -1,5 +1,3 @@
-/** Errors of the command line itself. Other errors come from the API, the store or the system. */
-
 export type Hint = string | OwnCommand | readonly Hint[] | SeveralHints;
 
 export interface SeveralHints {

@@ -57,7 +57,7 @@ interface Meaning {
 	hint?: Hint;
 }
 
-/** 403 counts as authentication, because some services answer a missing token with it. */
+/** 403 means failed authentication, because some services answer 403 to a request without a token. */
 const apiCodes: Readonly<Record<ApiErrorCode, Meaning>> = {
 	invalid: { exit: exits.refused },
 	parse_error: { exit: exits.refused },
@@ -168,7 +168,7 @@ function fromCliError(error: CliError): Complaint {
 
 function fromApiError(error: ApiError): Complaint {
 	const found = complaint(error.code, apiCodes[error.code], error.message);
-	// Over HTTP, a 5xx is a failure of the server. In a local call, the code tells a full disk from a locked database.
+	// A 5xx over HTTP is a failure of the server. For a local database, the code tells a full disk from a lock.
 	const remote = error.http !== null && error.http.status >= 500;
 	return {
 		...found,
@@ -227,8 +227,9 @@ export function unwritableHint(elsewhere: string): Hint {
 const addonMessage = `SQLite (better-sqlite3) is not installed for Node.js ${process.versions.node}`;
 
 /**
- * True if the binary of better-sqlite3 is missing or built for another Node. It is the only module outside the bundle.
- * The package `bindings` 1.5 loads it, and lists in `tries` where it looked.
+ * Recognizes a binary of better-sqlite3 that is missing or built for another Node. A missing module can only be
+ * better-sqlite3, because the bundle contains all others. `tries` is the list of paths in errors of the package
+ * `bindings` 1.5.
  */
 function isAddonMissing(error: Error, code: string): boolean {
 	return ['ERR_DLOPEN_FAILED', 'MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(code) || 'tries' in error;
@@ -239,7 +240,7 @@ function sayOfPath(error: Error): string | null {
 	return `${String(error.path)}: ${systemReason(error)}`;
 }
 
-/** System errors that a path of the user causes. ENOENT is absent, because commands report missing files themselves. */
+/** System errors that a wrong path of the user causes. Commands report ENOENT themselves. */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EFBIG', 'EMFILE', 'ENFILE']);

@@ -73,7 +73,7 @@ const network = {
 
 const specs = { ...target, ...output, ...consent, ...time, ...network };
 
-/** The options of all commands. Their values stay texts, which the settings parse (`config/settings.ts`). */
+/** Options that every command has. The values stay texts; `config/settings.ts` parses them. */
 export const globalOptions: OptionSpecs = specs;
 
 export const globalGroups: Readonly<Record<string, readonly string[]>> = {
@@ -109,7 +109,6 @@ export function isTable(format: Format): format is 'table' | 'wide' {
 	return format === 'table' || format === 'wide';
 }
 
-/** True if prose may replace columns: the format is a table, and `--fields` is not given. */
 export function isForPeople(cx: { out: { format: Format }; globals: RawGlobals }): boolean {
 	return isTable(cx.out.format) && cx.globals.fields === undefined;
 }
@@ -121,7 +120,10 @@ export const globalFlags: ReadonlySet<string> = names(Object.entries(globalOptio
 
 const valued = names(Object.entries(globalOptions).filter(([, spec]) => takesValue(spec)));
 
-/** Returns the operands in order. Knows only global options, so values of a command's options count as operands. */
+/**
+ * Returns the operands in order. Values of a command's own options count as operands, because only global options are
+ * known here.
+ */
 export function operands(argv: readonly string[]): { word: string; at: number }[] {
 	const found: { word: string; at: number }[] = [];
 	const end = argv.indexOf('--');
@@ -135,7 +137,7 @@ export function operands(argv: readonly string[]): { word: string; at: number }[
 	return found;
 }
 
-/** Finds the options that decide how to report a parse error. An unknown format counts as none. */
+/** Finds the format and `--debug` before the command line is parsed, to report a parse error. Null: unknown format. */
 export function peek(
 	argv: readonly string[],
 	env: Readonly<Record<string, string | undefined>>,
@@ -154,8 +156,8 @@ export function peek(
 	return { format: isFormat(text) ? text : null, debug };
 }
 
-/** This variable marks the child process of a command with `--deadline`. */
+/** The parent sets this variable for the child process that runs a command with `--deadline`. */
 export const timedBy = 'MAILCTL_TIMED';
 
-/** Milliseconds to clean up after a stop signal, one second more than a worker waits for its deliveries in flight. */
+/** Time to clean up after a signal: one second more than a worker waits for messages in flight. */
 export const graceMs = 10_000;

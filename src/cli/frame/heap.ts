@@ -1,10 +1,10 @@
 /**
- * How far the heap may grow between full collections, in percent of the live heap. V8 would let it grow to four times
- * that size. If every mail differs, such a heap would consist mostly of entries that caches have dropped.
+ * Percentage by which the heap may grow between full collections. V8 would let the heap quadruple. If every mail
+ * differs, most of that heap would be entries that caches have dropped.
  */
 const oldGrowingPercent = 50;
 
-/** Bytes. V8 would let the young generation grow to 32 MiB within minutes. 8 MiB would promote more objects. */
+/** V8 would let the young generation grow to 32 MiB within minutes. 8 MiB would promote more objects. */
 const youngBytes = 16 * 1024 * 1024;
 
 export async function limitOldGeneration(): Promise<void> {

@@ -82,10 +82,9 @@ export function nodeHelp(node: Command | CommandGroup, path: readonly string[]):
 
 type Row = readonly [left: string, right: string];
 
-/** A title with lines or rows of two columns. `width`: of the left column, if other sections share it. */
+/** A title with lines, or with rows of two columns. Sections that share `width` align their right columns. */
 type Section = readonly [title: string, rows: readonly (string | Row)[], width?: number];
 
-/** Returns the parts of the help of a command, without empty ones. */
 function sectionsOf(described: Partial<Command>): Section[] {
 	const { args = [], options = {}, optionGroups = {}, output, exits = [], examples = [] } = described;
 	const { aliases = [] } = described;

@@ -46,8 +46,8 @@ interface InputDependencies {
 }
 
 /**
- * Reads options, then arguments, in the order of the specs, and prompts in that order. Opens files at their first read.
- * Throws `UsageError`.
+ * Reads and prompts for options, then arguments, in the order of the specs. Opens no file; the command's first read
+ * does. Throws `UsageError`.
  */
 export async function readInput(
 	command: Command,
@@ -266,7 +266,7 @@ export type Parsed =
 			globals: RawGlobals;
 	  };
 
-/** Throws `UsageError`. The verb may follow global options, and options of the command without a separate value. */
+/** Throws `UsageError`. Before the verb, global options may have separate values; the command's options may not. */
 export function parse(noun: Command | CommandGroup, argv: readonly string[]): Parsed {
 	const { node, path, rest } = follow(noun, argv);
 	const self = isCommand(node) ? node : node.self;
@@ -278,7 +278,7 @@ export function parse(noun: Command | CommandGroup, argv: readonly string[]): Pa
 	parser.helpInformation = () => '';
 	for (const { name, many } of self?.args ?? [])
 		parser.argument(many === true ? `[${name}...]` : `[${name}]`);
-	// A command may have an option of the same name as a global one: `--no-header` and `api --header`.
+	// A command's option may have the name of a global option: `--no-header` is global, and `api` has `--header`.
 	const globals = addOptions(parser, { specs: globalOptions, prefix: 'global ', argv });
 	const options = addOptions(parser, { specs: self?.options ?? {}, prefix: '', argv });
 	try {
@@ -295,7 +295,7 @@ export function parse(noun: Command | CommandGroup, argv: readonly string[]): Pa
 	return { kind: 'run', command: self, path, words, options: options(), globals: globals() };
 }
 
-/** Finds the command that the first operands name. `rest`: the command line without these operands. */
+/** Finds the command that the first operands name. `rest` is the command line without the command's name. */
 function follow(noun: Command | CommandGroup, argv: readonly string[]) {
 	const path = [noun.name];
 	const [first, ...others] = operands(argv);
@@ -317,7 +317,7 @@ interface Added {
 	argv: readonly string[];
 }
 
-/** Returns a function that reads the given values by key: texts, lists of texts, and booleans for flags. */
+/** Returns a function that reads the given values by key: texts, lists of texts, or booleans for flags. */
 function addOptions(parser: Parser, { specs, prefix, argv }: Added): () => Record<string, unknown> {
 	for (const [key, spec] of Object.entries(specs)) {
 		const short = spec.short === undefined ? '' : `-${spec.short}, `;
@@ -331,7 +331,7 @@ function addOptions(parser: Parser, { specs, prefix, argv }: Added): () => Recor
 					if (!takesValue(spec)) return turned(flag, flags, before);
 					assertNoOption(value, flag, { parser, argv });
 					if (isRepeated(spec)) return [...(Array.isArray(before) ? before : []), value];
-					// One of the two values would be lost silently.
+					// Commander would keep only the last value.
 					if (before !== undefined) throw new UsageError(`${flag} is given twice`);
 					return value;
 				}),
@@ -352,7 +352,7 @@ function turned(flag: string, [on, off]: readonly string[], before: unknown): bo
 	return isOn;
 }
 
-/** Rejects options as values: `--text $BODY --preview text` with an empty variable would send instead of preview. */
+/** Rejects an option as a value. If `$BODY` is empty, `--text $BODY --preview text` would send instead of preview. */
 function assertNoOption(
 	value: string,
 	flag: string,
@@ -377,7 +377,7 @@ function unknownCommand(word: string, group: CommandGroup, path: readonly string
 function refusalOf({ message }: CommanderError, path: readonly string[]): UsageError {
 	const [sentence = '', suggestion = ''] = message.replace(/^error: /, '').split('\n');
 	const meant = suggestion.replace(/^\(D/, 'd').replace(/\)$/, '');
-	// The value may be a secret.
+	// Do not quote the value, which may be a secret.
 	const [, name, value] = /^unknown option '([^=']*)(=.*)?'$/s.exec(sentence) ?? [];
 	if (value !== undefined && meant === `did you mean ${name}?`)
 		return new UsageError(`option '${name}' takes no value`);

@@ -9,8 +9,8 @@ export interface OutStream {
 	readonly isTTY: boolean;
 	readonly columns: number;
 	/**
-	 * Resolves when the stream has taken the text. On stdout, a lost reader throws `OutputClosed`, and other failures
-	 * give exit code 74.
+	 * Resolves when the stream has taken the text. On stdout, throws `OutputClosed` if the reader is gone, and an error
+	 * with exit code 74 for other failures.
 	 */
 	write(text: string | Uint8Array): Promise<void>;
 	readonly raw: Writable;
@@ -39,7 +39,7 @@ export function createIo(parts: IoParts = {}): Io {
 	const stdin = parts.stdin;
 	return {
 		stdin: {
-			// A getter, because creating process.stdin opens a handle that most commands do not need.
+			// A getter, because reading process.stdin opens a handle that most commands do not need.
 			get isTTY() {
 				return (stdin ?? process.stdin).isTTY === true;
 			},
@@ -53,7 +53,6 @@ export function createIo(parts: IoParts = {}): Io {
 	};
 }
 
-/** Prints a text, through a pager if it is longer than the screen. Scripts never load the pager. */
 export async function printPage({ stdout, env }: Io, text: string, isPaged: boolean): Promise<void> {
 	if (!stdout.isTTY || !isPaged) return stdout.write(text);
 	const { isLonger, pagerOf, showPaged } = await import('../render/pager.js');
@@ -64,7 +63,7 @@ export async function printPage({ stdout, env }: Io, text: string, isPaged: bool
 
 const maxTurn: Micros = 20 * microsPerMs;
 
-/** A lost stdout ends the command, but a lost stderr does not. */
+/** A failed write to stdout ends the command. A failed write to stderr does not. */
 function outStream(
 	raw: Writable & { isTTY?: boolean; columns?: number },
 	need: 'required' | 'optional',
@@ -82,8 +81,8 @@ function outStream(
 		raw,
 		async write(text) {
 			if (lost === null) lost = await written(raw, text);
-			// Writes to a file and reads of SQLite do not yield. Without this turn of the event loop, the command would
-			// notice signals and the deadline only at its end.
+			// Yield to the event loop, so that signals and the deadline take effect. Writes to a file and reads of SQLite
+			// do not yield.
 			if (monotonicMicros() - turnedAt > maxTurn) {
 				await new Promise((resolve) => setImmediate(resolve));
 				turnedAt = monotonicMicros();

@@ -8,7 +8,6 @@ interface ManPage {
 	text: string;
 }
 
-/** Returns the manual pages. They have the texts of the help. */
 export async function manPages(entries: readonly TreeEntry[], version: string): Promise<ManPage[]> {
 	const main = [
 		['mailctl', rootHelp(entries)],
@@ -32,7 +31,7 @@ function helpsOf(node: Command | CommandGroup, path: readonly string[]): Part[] 
 	return [help, ...below.flatMap((one) => helpsOf(one, [...path, one.name]))];
 }
 
-/** The width of a line on a terminal with 80 columns, beside the margin of a manual page. */
+/** Fits a terminal of 80 columns, because manual pages are indented by seven. */
 const width = 73;
 
 async function pageOf(

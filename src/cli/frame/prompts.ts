@@ -7,7 +7,7 @@ import { shellWord } from './words.js';
 
 interface Line {
 	initial?: string;
-	/** Returns why the text is refused, or null. */
+	/** Returns the reason for refusing the text, or null. */
 	check?: (text: string) => Promise<string | null>;
 }
 
@@ -20,8 +20,8 @@ export interface Choice<T> {
 export type Source<T> = (typed: string) => Promise<readonly Choice<T>[]>;
 
 /**
- * A change to confirm. `mild` asks y/N, and `-y` answers it. `severe` asks to type `name`; `--confirm NAME` answers it,
- * but `-y` does not. `what` completes "This will …".
+ * A change to confirm. `mild` asks y/N; `-y` answers it. `severe` asks the user to type `name`; only `--confirm NAME`
+ * answers it. `what` completes "This will …".
  */
 export type Question = { kind: 'mild'; what: string } | { kind: 'severe'; what: string; name: string };
 
@@ -41,8 +41,8 @@ const markCells = 2;
 const promptCells = 16;
 
 /**
- * Each method but `confirm` requires `canAsk`. Throws `Declined` (130) when the user answers no, presses Ctrl-C or
- * Ctrl-D, or closes the terminal. Throws the reason of an aborted signal.
+ * All methods except `confirm` require `canAsk`. They throw `Declined` when the user answers no, presses Ctrl-C or
+ * Ctrl-D, or closes the terminal. They throw the signal's reason when it is aborted.
  */
 export class Prompts {
 	readonly canAsk: boolean;
@@ -73,7 +73,7 @@ export class Prompts {
 		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });
 	};
 
-	/** Writes the statement and asks the question, even with `--yes`. Throws `Declined` if the answer is no. */
+	/** Asks even with `--yes`. Throws `Declined` if the user answers no. */
 	readonly agree = async (statement: string, question: string): Promise<void> => {
 		const asked = await this.#tell(statement, question);
 		const isAgreed = await this.#answer(asked, ({ confirm }, message, streams) =>
@@ -113,7 +113,9 @@ export class Prompts {
 			return search({ message, source: found }, streams);
 		});
 
-	/** Returns both as one line if they fit. Otherwise writes the statement, and returns the question. */
+	/**
+	 * Returns statement and question as one line if both fit. Otherwise writes the statement and returns the question.
+	 */
 	async #tell(what: string, question: string): Promise<string> {
 		const statement = clean(what);
 		const { stderr } = this.#io;
@@ -160,7 +162,8 @@ export class Prompts {
 			closed.abort(reason);
 			return new Promise<never>(() => {});
 		};
-		// readline pauses the input for Ctrl-D and after an answer. After an answer, the prompt ends before `setImmediate`.
+		// readline pauses the input on Ctrl-D, and also after an answer. An answered prompt ends before `setImmediate`
+		// runs.
 		const close = () => setImmediate(() => closed.abort(new Declined()));
 		input.once('pause', close).once('error', close);
 		const signals = [this.#options.signal, closed.signal];
@@ -169,12 +172,12 @@ export class Prompts {
 			return await withoutSignals(() => prompt(inquirer, message, streams, fail));
 		} catch (error) {
 			for (const { aborted, reason } of signals) if (aborted) throw reason;
-			// @inquirer/prompts 8 exports none of these classes; its documentation tells them apart by name.
+			// Compare names, because @inquirer/prompts 8 does not export these error classes.
 			const isEnd = error instanceof Error && /^(Exit|Abort|Cancel)PromptError$/.test(error.name);
 			throw isEnd ? new Declined() : error;
 		} finally {
 			input.off('pause', close);
-			// On a closed terminal, restoring its modes emits an error after the last answer. Keep the handler until then.
+			// Restoring the modes of a closed terminal emits an error after the prompt's end. Keep the handler until then.
 			setImmediate(() => input.off('error', close));
 		}
 	}
@@ -186,7 +189,7 @@ export class Prompts {
 			decodeStrings: false,
 			write(chunk: string | Buffer, _encoding, done) {
 				const text = String(chunk);
-				// Write at once, because the command's next output does not go through this stream.
+				// Do not wait: the command's next output would overtake a queued chunk.
 				void stderr.write(hasColor ? text : text.replace(/\x1b\[[\d;]*m/g, ''));
 				done();
 			},
@@ -202,8 +205,8 @@ interface Streams {
 }
 
 /**
- * Removes the prompt's signal listeners. Its listener for SIGHUP would make Node abort on a closed terminal. The
- * ones for SIGINT and SIGTERM would send the signal again, and end the process before the prompt restores the terminal.
+ * Removes the prompt's signal listeners. With its SIGHUP listener, Node aborts on a closed terminal. Its listeners for
+ * SIGINT and SIGTERM would end the process before the prompt restores the terminal.
  */
 function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {
 	const names = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;

@@ -39,8 +39,8 @@ export async function invoke(
 }
 
 /**
- * Returns the command's exit code, by default 0, or 8 with `--exit-empty` if all its lists were empty. Rejects with the
- * command's error after it has closed the connection; `main` maps it to an exit code.
+ * Returns the command's exit code; 8 with `--exit-empty` if all lists were empty. Rejects with the command's error
+ * after closing the connection; `main` maps the error to an exit code.
  */
 async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const { io, interrupts, onSettled } = options;
@@ -98,13 +98,12 @@ function refusedToken(error: unknown, { globals }: Run, { settings, io }: Comman
 	return code === 'not_authenticated' && hint === null ? [refusedTokenHint(settings, globals, io.env)] : [];
 }
 
-/** If the default database is missing, the user may have meant a service. */
 function missingDatabase(error: unknown, { paths }: CommandContext): Hint[] {
 	if (!(error instanceof DatabaseMissing)) return [];
 	return [error.path === paths.database ? noDatabaseHint : mailctl('engine', 'init', '--db', error.path)];
 }
 
-/** Ignores given targets and a missing profile for commands that need no target or administer profiles. */
+/** Commands that need no target, or administer profiles, ignore the given target and a missing profile. */
 function settle(parsed: Run, env: Env, paths: Paths, unread: string[]): Settings {
 	const { command, globals } = parsed;
 	const config = readBeside(parsed, env, paths, unread);
@@ -130,7 +129,6 @@ function readBeside({ command, globals }: Run, env: Env, paths: Paths, unread: s
 	}
 }
 
-/** Rejects a wrong `--fields` before any change. */
 function checkFields({ command, path, globals }: Run, cx: CommandContext): void {
 	const fields = parseFields(globals.fields);
 	const { columns, writes } = command;

@@ -20,7 +20,7 @@ export function inputName(text: string): string {
 	return ['/dev/stdin', '/dev/fd/0', '/proc/self/fd/0'].includes(text) ? '-' : text;
 }
 
-/** True if the bytes come only once: standard input (`-`), a pipe or a device. False for missing files and folders. */
+/** True if the bytes can be read only once: standard input (`-`), a pipe or a device. */
 export async function isStream(path: string): Promise<boolean> {
 	if (path === '-') return true;
 	const found = await stat(path).catch(() => null);
@@ -28,8 +28,8 @@ export async function isStream(path: string): Promise<boolean> {
 }
 
 /**
- * Create one per call, so that only one flag can read standard input; a second one throws `UsageError`. Opens files
- * when they are read. The signal ends all reading with its reason.
+ * Create one `Sources` per command. A second flag that reads standard input throws `UsageError`. Files are opened when
+ * they are read. When the signal is aborted, reading rejects with its reason.
  */
 export function createSources(io: Io, signal: AbortSignal): Sources {
 	let taken: string | null = null;
@@ -56,7 +56,7 @@ export function createSources(io: Io, signal: AbortSignal): Sources {
 	};
 }
 
-/** Destroys the stream, because an open terminal keeps the process until Enter, and takes input meant for the shell. */
+/** Destroys the stream on abort. An open terminal would keep the process running until the user presses Enter. */
 function endWith(stream: Readable, signal: AbortSignal): void {
 	stream.on('error', () => undefined);
 	const end = () => stream.destroy(signal.reason);
@@ -64,7 +64,9 @@ function endWith(stream: Readable, signal: AbortSignal): void {
 	else signal.addEventListener('abort', end, { once: true });
 }
 
-/** Bytes, far above any service's limits: an endless device or pipe must not fill the memory. Tables stream instead. */
+/**
+ * Far above the limits of any service. An endless device or pipe would fill the memory. Tables are streamed instead.
+ */
 const maxBytes = 64 * 1024 * 1024;
 
 async function readAll(stream: Readable, name: string, most = maxBytes): Promise<Buffer> {
@@ -83,7 +85,7 @@ function streamSource(name: string, stream: Readable): FileSource {
 	return { name, path: null, bytes, text: async () => decode(await bytes(), name) };
 }
 
-/** Reads smaller files at once: a stream takes 3 ms longer, which delays every command that reads a token file. */
+/** Reads smaller files synchronously. A stream takes 3 ms longer, which would delay every command with a token file. */
 const smallBytes = 64 * 1024;
 
 function fileSource(path: string, flag: string, signal: AbortSignal): FileSource {
@@ -121,7 +123,7 @@ function refuse(error: unknown, path: string, flag: string): never {
 	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
 }
 
-/** Decodes UTF-8 without its byte order mark, or throws: a silent replacement character would end up in mails. */
+/** Decodes UTF-8, and throws for invalid bytes: a replacement character would end up in mails. */
 function decode(bytes: Buffer, name: string): string {
 	const fault = utf8Fault(bytes);
 	if (fault !== null) throw new UsageError(`${name} ${fault}`);

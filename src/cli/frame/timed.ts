@@ -1,4 +1,4 @@
-/** Runs a command with `--deadline` in a child process, because SQLite and regular expressions block timers. */
+/** Runs a command with `--deadline` in a child process, because SQLite and regular expressions can block its timers. */
 import { spawn } from 'node:child_process';
 import { unnamed } from './command-line.js';
 import { printError } from './error-output.js';
@@ -26,7 +26,7 @@ export function runTimed(argv: readonly string[]): Promise<number> {
 		timer = setTimeout(kill, graceMs + lastMs);
 	});
 	const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-	// A terminal sends Ctrl-C to the child too, so do not send it twice.
+	// The terminal itself sends Ctrl-C to the child, so do not send SIGINT twice.
 	for (const signal of signals)
 		process.on(signal, () => (signal === 'SIGINT' && process.stdin.isTTY) || child.kill(signal));
 	return new Promise((resolve, reject) => {

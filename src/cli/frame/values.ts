@@ -4,10 +4,10 @@ import { UsageError } from './errors.js';
 
 const unitsMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** The longest timer in milliseconds: 24 days. Node fires a longer one at once. */
+/** 24 days. Node fires a longer timer at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** Parses `500ms`, `30s`, `5m`, `2h` or `7d` to milliseconds. Refuses a bare number, whose unit is ambiguous. */
+/** Parses `500ms`, `30s`, `5m`, `2h` or `7d` to milliseconds. Rejects a bare number, because its unit is ambiguous. */
 export function parseDuration(text: string, flag: string): number {
 	const [, amount, unit] = /^(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
 	const factor = unitsMs[unit ?? ''];
@@ -63,7 +63,7 @@ export function parseInteger(
 	throw new UsageError(`${flag}: "${text}" ${what} (${range})`);
 }
 
-/** Parses `2026-11-01`, `01.11.2026`, `7d` or `2w` (ago), `today`, `yesterday` in the zone to `YYYY-MM-DD`. */
+/** Parses `2026-11-01`, `01.11.2026`, `today`, `yesterday`, `7d` or `2w` (days or weeks ago) to `YYYY-MM-DD`. */
 export function parseDate(
 	text: string,
 	flag: string,
@@ -97,7 +97,7 @@ export function parseMoment(text: string, flag: string): Micros {
 	throw new UsageError(`${flag}: "${text}" is not a time`, { hint: 'times: 2026-11-01T12:00:00Z' });
 }
 
-/** Parses `k=v` pairs, each key once. Treats `__proto__` like any other key. Throws `UsageError`. */
+/** Parses `k=v` pairs. Throws `UsageError` for a repeated key. Accepts the key `__proto__`. */
 export function parsePairs(texts: readonly string[], flag: string): Record<string, string> {
 	const pairs = new Map<string, string>();
 	for (const text of texts) {
@@ -127,7 +127,7 @@ function isCalendarDay(date: string): boolean {
 	return Number.isFinite(ms) && new Date(ms).toISOString().slice(0, 10) === date;
 }
 
-/** Returns the object without the keys whose value is undefined, such as options that are not given. */
+/** Omits the keys whose value is undefined, such as options that the user did not give. */
 export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
 	const known = Object.entries(values).filter(([, value]) => value !== undefined);
 	return Object.fromEntries(known) as { [K in keyof T]?: Exclude<T[K], undefined> };
