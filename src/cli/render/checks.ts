@@ -10,7 +10,7 @@ export interface Screen {
 	paint: Paint;
 }
 
-/** The screen of standard output. With `isFile`, a file, which has no colors and no line width. */
+/** Describes standard output. With `isFile`, describes a file, which has neither colors nor a line width. */
 export async function screenOf({ io, settings }: CommandContext, isFile = false): Promise<Screen> {
 	const { stdout, env } = io;
 	return {

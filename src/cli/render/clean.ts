@@ -1,4 +1,6 @@
-/** Makes text from outside harmless for a terminal, a log and a cell: no character moves, hides or reorders text. */
+/**
+ * Makes text of users and servers harmless for terminals, logs and cells: no character moves, hides or reorders text.
+ */
 
 /**
  * Matches C0, DEL and C1; soft hyphen, bidi and zero-width controls, line separators, BOM, invisible operators,
@@ -17,7 +19,7 @@ export function clean(text: string): string {
 	return text.replace(hostile(), spell);
 }
 
-/** Replaces hostile characters of a JSON text, which occur only in its strings, by JSON's own escapes. */
+/** JSON on one line has hostile characters only within strings, so JSON escapes can replace them. */
 export function cleanJson(json: string): string {
 	return json.replace(hostile(), (char) =>
 		Array.from({ length: char.length }, (_, at) => unit(char.charCodeAt(at))).join(''),

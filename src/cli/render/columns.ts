@@ -10,11 +10,11 @@ export interface Column<T> {
 	lines?(record: T, times: Times): readonly string[];
 	/** A time of the API, shown in the local zone. In a table, `recent` shows how long ago it was. */
 	time?: 'text' | 'recent' | 'day';
-	/** Hidden in a plain table or a pipe. Shown in `wide`, in `csv`, on cards, and if `--fields` names it. */
+	/** Shown only in `wide`, in CSV and on cards, unless `--fields` names it. */
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/** Not wrapped on a card. To fit, a table shortens names first, like other texts, then ids, and addresses last. */
+	/** A table shortens names first, like other texts, then ids, then addresses. A card does not wrap them. */
 	isKept?: 'id' | 'name' | 'address';
 	/** Omitted from a table that is too wide: empty columns first, then the widest. */
 	isOptional?: boolean;
@@ -29,7 +29,7 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
-/** Describes the single object that a command prints: its keys, or keys with sample values. The help adds `more`. */
+/** `object` has the keys of the object that a command prints, or keys with sample values. The help appends `more`. */
 export function answers(
 	object: readonly string[] | Readonly<Record<string, string>>,
 	more = '',

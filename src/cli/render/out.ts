@@ -54,7 +54,7 @@ export interface Out {
 	raw(text: string | Uint8Array): Promise<void>;
 }
 
-/** Exact JSON for a terminal. Escapes C1 and bidi controls, which JSON itself does not. */
+/** Escapes C1 and bidi controls in JSON for a terminal, because `JSON.stringify` does not. */
 function harmless(stream: OutStream, { format }: OutOptions): OutStream {
 	if (!stream.isTTY || (format !== 'json' && format !== 'ndjson')) return stream;
 	const { isTTY, columns, raw } = stream;
@@ -135,7 +135,10 @@ async function writeRecord<T>(
 	await writeRows(stream, { ...options, format }, [record], columns);
 }
 
-/** Joins rows: a write per row would cost a system call each, and a single write would keep everything in memory. */
+/**
+ * Characters per write. A write per row would cost a system call each, and a single write would keep all rows in
+ * memory.
+ */
 const chunkLength = 32_768;
 
 async function writeRows<T>(
@@ -221,8 +224,8 @@ export function linesOf<T>(
 }
 
 /**
- * Formats an object as TSV with a name and a value per line. The name of a part is its path (`messages.sent`). An item
- * of an array has its values in one line. A text of several lines has a line for each, with the same name.
+ * Formats an object as TSV lines of name and value. The name of a nested value is its path (`messages.sent`). An array
+ * has a line per item. A text has a line for each of its lines.
  */
 function namedLines(value: unknown, path = ''): string {
 	const line = (cells: readonly unknown[]) => `${[path, ...cells.map(tsvCell)].join('\t')}\n`;
@@ -305,7 +308,7 @@ interface TextRules {
 	head: (columns: readonly { key: string; header: string }[]) => string;
 }
 
-/** TSV has no header, for `cut` and `while read`. CSV has a header of keys, so that it can be read back. */
+/** TSV has no header, because scripts read it with `cut` and `while read`. The CSV header has keys for programs. */
 const textFormats: Readonly<Record<TextFormat, TextRules>> = {
 	tsv: { cell: tsvCell, line: (cells) => `${cells.join('\t')}\n`, head: () => '' },
 	csv: {
@@ -339,7 +342,7 @@ function isJson(value: unknown): boolean {
 	return typeof value === 'object';
 }
 
-/** Returns a TSV cell, in which tabs, line breaks and other controls are escaped. JSON keeps its own escapes. */
+/** Escapes tabs, line breaks and other controls. A JSON value keeps the escapes of JSON. */
 export function tsvCell(value: unknown): string {
 	const text = plainText(value);
 	return isJson(value) ? cleanJson(text) : clean(text);
@@ -350,10 +353,7 @@ export function csvCell(value: unknown): string {
 	return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/**
- * Escapes a text for a line or cell of Markdown. Turns a web address into an autolink, because escapes would be part of
- * the address.
- */
+/** Escapes Markdown. A URL becomes an autolink, because escapes would become part of it. */
 export function markdownCell(value: unknown): string {
 	const text = humanCell(value);
 	if (/^https?:\/\/[^\s<>\\`]+$/.test(text)) return `<${text.replaceAll('|', '\\|')}>`;

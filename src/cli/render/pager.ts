@@ -21,7 +21,9 @@ export function isLonger(stream: OutStream, text: string): boolean {
 	return lines >= rows;
 }
 
-/** Shows the text until the reader leaves the pager. Prints it if the pager is missing (exit code 127 or 126). */
+/**
+ * Waits until the reader leaves the pager. Prints the text if the shell cannot run the pager (exit code 126 or 127).
+ */
 export async function showPaged(stream: OutStream, text: string, command: string, env: Env): Promise<void> {
 	// -F exits if the text fits, -R keeps colors, -X leaves the text on the screen.
 	const less = { LESS: 'FRX', LESSCHARSET: 'utf-8' };

@@ -78,7 +78,7 @@ export interface StatusLine extends OutStream {
 	wait(line: string | null): void;
 	saidAt(): number;
 	close(): void;
-	/** Wraps stdout on the same terminal. Output to it removes the line of `wait`. */
+	/** Wraps stdout, which shares the terminal. Output to it removes the line of `wait`. */
 	beside(stream: OutStream): OutStream;
 }
 
@@ -99,7 +99,7 @@ export function withStatusLine(
 	const show = () => {
 		if (isClosed) return;
 		const before = shown;
-		// The text has only narrow characters, so do not load the code that measures graphemes.
+		// Count code units. Wide characters are rare here, and measuring graphemes would load more code.
 		shown = (standing ?? waiting)?.slice(0, stream.columns - 1) ?? null;
 		if (before !== null || shown !== null) void stream.write(`${toStart}${shown ?? ''}`);
 	};
@@ -153,7 +153,7 @@ function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 const silentMs = 1_000;
 const turnMs = 120;
 
-/** Shows the oldest of several waits. Its timers start with the first wait and do not keep the process alive. */
+/** Shows the oldest wait after a second without output. The timer does not keep the process alive. */
 export function createSpinner(
 	stderr: StatusLine,
 	{ unicode, elapsedMs }: { unicode: boolean; elapsedMs: () => number },

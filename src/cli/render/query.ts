@@ -13,8 +13,8 @@ export interface Query {
 }
 
 /**
- * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). If the expression fails after
- * a change, prints the whole answer and calls `onMisfit`. If `onMisfit` is null, throws.
+ * Throws `UsageError` for an invalid JMESPath expression (jmespath.org, "Specification"). If the expression fails on
+ * the answer, `end` throws. With `onMisfit`, `end` prints the whole answer instead and calls `onMisfit`.
  */
 export function openQuery(
 	to: OutStream,
@@ -72,7 +72,7 @@ function reasonOf(error: unknown): string {
 	return error instanceof Error ? error.message : String(error);
 }
 
-/** Creates objects without a prototype, so that they have no `constructor`. */
+/** Removes the prototype of objects, so that an expression cannot reach `constructor`. */
 function parsedJson(text: string): JSONValue | undefined {
 	try {
 		return JSON.parse(text, (_, value) =>

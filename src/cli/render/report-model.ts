@@ -22,7 +22,7 @@ export interface CampaignHead {
 	date_released: string | null;
 	/** Counts each recipient once. `total` is the sum of the others. */
 	recipients: Readonly<Record<'total' | Outcome, number>>;
-	/** The part of `bounced` that the mail server had accepted before. Figures of events also count it as sent. */
+	/** Bounced messages that the mail server had accepted first. Event counts also count them as sent. */
 	bouncedLater: number;
 	sentOn: string;
 }

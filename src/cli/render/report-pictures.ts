@@ -36,7 +36,7 @@ function properties(values: Readonly<Record<string, string>>): string {
 
 const size = { width: 760, height: 260 };
 
-/** Each picture is drawn a second time with this width, for phones, so that its words stay readable there. */
+/** Width of a second drawing for phones, where the words of the wide drawing would be too small. */
 export const narrow = 340;
 
 export function chartOf(saved: SavedReport, width = size.width) {
@@ -96,7 +96,7 @@ function sumsOf(days: SavedReport['days']): string {
 		.join(', ');
 }
 
-/** Inlines custom properties, which converters to PNG and PDF do not support. */
+/** Inlines custom properties, because converters to PNG and PDF do not support them. */
 function withoutProperties(svg: string): string {
 	return Object.entries(light).reduce(
 		(text, [name, value]) => text.replaceAll(`"var(--${name})"`, `"${value}"`),
@@ -128,7 +128,7 @@ function daysPicture({ days }: SavedReport, sent: Course['type'], width: number)
 	return courses(labels, series, { width });
 }
 
-/** Draws opens and clicks by hour, but not sent messages, which are mostly in one hour and would flatten the curves. */
+/** Omits sent messages: most are sent in one hour, and their peak would flatten the curves. */
 export function hoursPicture(hours: ReportDetails['hours'], width = size.width): string {
 	return courses(
 		hours.map(({ date }) => date.replace('T', ' ')),

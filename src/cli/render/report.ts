@@ -36,7 +36,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 	const { report, chart, events, human, zone, details, parted } = page;
 	const { total, data } = report;
 	const { width } = options;
-	// The days of `data` include bots. If the totals count only people, use days that count only people.
+	// `data` includes bots. The days of `parted` count only people, as its totals do.
 	const days: readonly ChartDay[] =
 		parted?.details.days ??
 		data.map(({ date, sent, opened }) => ({
@@ -65,7 +65,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		lines.push(...hourLines(parted.details, options));
 	}
 	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
-	// A service that reports no zone is not mailctl's, and whether it counts bots is unknown.
+	// Only mailctl's own server reports a zone. Whether other services count bots is unknown.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
 	if (chart !== 'none' && hasDays(events)) lines.push('', ...pictureOf(chart, days, options));
@@ -155,7 +155,6 @@ export function dayText(date: unknown): string {
 
 const leastText = 20;
 
-/** Separates columns by two spaces after a margin of two, or by less on a narrow terminal. */
 function layOut(rows: readonly (readonly string[])[], isRight: readonly boolean[], width: number): string[] {
 	const widths = isRight.map((_, at) => Math.max(...rows.map((row) => widthOf(row[at] ?? ''))));
 	const isWide = widths.reduce((sum, one) => sum + one + 2, 0) > width;
@@ -264,7 +263,7 @@ function niceTop(max: number): number {
 	return tops.find((top) => top >= max && Number.isInteger(top)) ?? 10 * power;
 }
 
-// A value above zero shows at least a sliver, because one sent mail is more than none.
+// Draws at least a sliver for a value above zero, to distinguish it from zero.
 function drawBar(cells: number, glyph: string, { eighths, sent }: Glyphs): string {
 	const whole = Math.floor(cells);
 	if (eighths === '' || glyph !== sent) return glyph.repeat(cells > 0 ? Math.max(1, Math.round(cells)) : 0);

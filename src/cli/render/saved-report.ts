@@ -43,14 +43,14 @@ function dayTable({ days }: SavedReport): ReportTable {
 	return { title: 'Days', header: ['date', ...shown], rows };
 }
 
-/** One row per day with every figure. For Excel, adds a BOM and semicolons, at which most European locales split. */
+/** For Excel, writes a BOM, and the semicolons that Excel expects in most European locales. */
 export function csvOf(saved: SavedReport, isExcel: boolean): string {
 	const { header, rows } = dayTable(saved);
 	const lines = [header, ...rows].map((row) => formatCsvRow(row.map(String), isExcel ? ';' : ','));
 	return `${isExcel ? '\ufeff' : ''}${lines.join('')}`;
 }
 
-/** `{"total", "data", "details", "links", "replies", "campaign"}`. The last two may be absent, the two before null. */
+/** Has `total`, `data`, `details` and `links`, which may be null, and `replies` and `campaign`, which may be absent. */
 export function jsonOf({ report, detailed, head }: SavedReport): string {
 	const { details = null, links = null, replies = [] } = detailed ?? {};
 	const more = {

@@ -13,9 +13,9 @@ export interface Layout {
 	times: Times;
 }
 
-/** The minimum width of a column: numbers and dates stay whole, and names distinct. */
+/** No column is shortened below this width. Numbers and dates fit into it, and names stay distinct. */
 const leastCells = 16;
-/** The minimum width of an id, address or name that stays distinct: `0b0e2b7c…d2e3f`. */
+/** The minimum for ids, addresses and, as a last resort, names: `0b0e2b7c…d2e3f` is still distinct. */
 const leastKept = 14;
 const leastValue = 8;
 const gap = 2;
@@ -49,8 +49,8 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Drops empty optional columns, then the widest optional ones, until shortened texts and names fit. If no optional
- * column is left, shortens ids, then names further, and addresses last. Returns null if the table still does not fit.
+ * First drops empty optional columns, then the widest optional columns, until the others fit with shortened texts. Then
+ * shortens ids, names further, and addresses last. Returns null if the table still does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	const isEmpty = ({ column, cells }: Measured<T>) =>
@@ -100,7 +100,7 @@ function leastOf<T>(
 	return Math.min(width, isKept !== undefined && shortened.includes(isKept) ? leastKept : leastCells);
 }
 
-/** Does not use `Math.max(...)`, because the stack limits the number of its arguments. */
+/** Does not use `Math.max(...cells)`, because the call stack limits the number of arguments. */
 function widest(cells: readonly string[]): number {
 	return cells.reduce((found, cell) => Math.max(found, widthOf(cell)), 0);
 }
@@ -145,9 +145,9 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 }
 
 /**
- * cli-table3 has outdated character widths, counts colors as text, and compares each cell with all others. So it lays
- * out only one line of placeholders, which are as wide as the columns and consist of this private-use character. The
- * finished cells of each row then replace them.
+ * cli-table3 measures characters wrongly, counts color codes as text, and compares each cell with all others. So it
+ * lays out one line of placeholders: this private-use character, repeated to the width of a column. Finished cells
+ * replace the placeholders in each row.
  */
 const standIn = '\ue000';
 
@@ -166,7 +166,7 @@ async function lineOf(widths: readonly number[]): Promise<(cells: readonly strin
 		`${withoutLastSpaces(behind.reduce((line, between, at) => `${line}${cells[at] ?? ''}${between}`, first))}\n`;
 }
 
-/** Avoids a regular expression for trailing spaces, which would restart at each space of a cell. */
+/** Does not use `/ +$/`, which takes quadratic time for many spaces within a line. */
 function withoutLastSpaces(line: string): string {
 	let end = line.length;
 	while (end > 0 && line[end - 1] === ' ') end -= 1;

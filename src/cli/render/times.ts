@@ -8,7 +8,7 @@ import {
 	parseDateTime,
 } from '../../api/datetime.js';
 
-/** Formats the times that one command prints. An invalid time of the API stays as it is. */
+/** Formats the times that one command prints. Returns an invalid time of the API unchanged. */
 export interface Times {
 	zone(): string;
 	text(time: string): string;
@@ -16,7 +16,7 @@ export interface Times {
 	/** `4 min ago`, `in 2 h`. Like `text` for a day or more, or if the output is not a terminal. */
 	recent(time: string): string;
 	moment(time: string | Micros): string;
-	/** `Times: Europe/Oslo (UTC+1)`, once after a time was shown; otherwise null. */
+	/** Returns `Times: Europe/Oslo (UTC+1)` at the first call after a time was formatted, otherwise null. */
 	caption(): string | null;
 }
 

@@ -15,14 +15,14 @@ export function widthOf(text: string): number {
 	return width;
 }
 
-/** Splits long text before it finds graphemes, because the cost grows with the square of the length. */
+/** UTF-16 units to measure at once, because the cost of finding graphemes grows with the square of the length. */
 const pieceUnits = 256;
-/** Each of these starts a new grapheme, whatever precedes it: ASCII, Cyrillic, kana, ideographs. */
+/** Characters that start a new grapheme, so that a text can be split before them: ASCII, Cyrillic, kana, ideographs. */
 const letter = /[ -~\u0400-\u0482\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff]/g;
 
 /**
- * Shortens a text to `cells`. Cuts its middle and keeps a third after the `…`, because names, ids and subjects also
- * differ at their ends. With few cells, keeps only the start.
+ * Cuts the middle and keeps a third after the `…`, because names, ids and subjects may differ only at their ends. With
+ * few cells, keeps only the start.
  */
 export function shorten(text: string, cells: number): string {
 	if (widthOf(text) <= cells) return text;
@@ -37,7 +37,7 @@ function ending(text: string, cells: number): string {
 	if (cells === 0) return '';
 	const near = text.slice(-(cells * 8));
 	if (ascii.test(near)) return near.slice(-cells);
-	// Skip the first grapheme, which may be cut in half. The others suffice: hardly any has 8 units per cell.
+	// Skip the first grapheme, because `slice` may have cut it in half.
 	const pieces = [...graphemes(near)].slice(1);
 	let used = 0;
 	let start = near.length;
@@ -71,8 +71,8 @@ export function wrap(text: string, cells: number): string[] {
 }
 
 /**
- * Breaks a text between words into lines of at most `cells`. Longer paths, addresses and commands stay whole, so that
- * they can be copied. All lines get the first one's indent.
+ * Wraps at spaces to lines of at most `cells`. Longer words and commands stay whole, so that users can copy them. All
+ * lines have the indent of the first line.
  */
 export function wrapWords(text: string, cells: number, commands: readonly string[] = []): string[] {
 	const indent = /^ */.exec(text)?.[0] ?? '';
@@ -114,7 +114,7 @@ function wordsOf(text: string, cells: number, commands: readonly string[]): stri
 	return glued.split(' ').map((word) => word.replaceAll('\0', ' '));
 }
 
-/** Splits after at most `cells`, between graphemes. Does not scan text far beyond that. */
+/** Splits between graphemes, after at most `cells`. */
 function split(text: string, cells: number): { head: string; tail: string } {
 	if (ascii.test(text.slice(0, cells + 1))) return { head: text.slice(0, cells), tail: text.slice(cells) };
 	let end = 0;

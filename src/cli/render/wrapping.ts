@@ -3,7 +3,10 @@ export interface Room {
 	readonly columns: number;
 }
 
-/** Wraps each line separately. Keeps commands whole, so that they can be copied: given ones, and those in the text. */
+/**
+ * Wraps each line. Keeps commands whole, so that users can copy them: `commands`, or else the commands found in the
+ * text.
+ */
 export async function fitSentences(
 	text: string,
 	{ isTTY, columns }: Room,
@@ -31,7 +34,7 @@ export async function fitLines(text: string, width: number): Promise<string> {
 
 const filled = 80;
 
-/** Joins the lines of paragraphs for another width, but not commands and indented lines. Then wraps like `fitLines`. */
+/** Joins the lines of paragraphs, but not commands and indented lines. Then wraps like `fitLines`. */
 export function refitLines(text: string, width: number): Promise<string> {
 	const lines: string[] = [];
 	let isOpen = false;

@@ -29,7 +29,7 @@ export function withAddressFault(message: string, text: string, form?: AddressFo
 	return fault === null ? message : `${message.replace(/\.$/, '')}: ${fault}`;
 }
 
-/** Returns the error of a row. If its address was refused, adds why. */
+/** Adds the likely fault of the address to an error about the address. */
 export function rowError({ code, error }: { code: string | null; error: string }, address: string): string {
 	const isOfAddress = [...addressPaths, address].some((path) => error.startsWith(`${path}: `));
 	return code === 'invalid' && isOfAddress ? withAddressFault(error, address) : error;
@@ -37,7 +37,6 @@ export function rowError({ code, error }: { code: string | null; error: string }
 
 const addressPaths = ['email', 'to', 'to.0'];
 
-/** Returns the most likely fault, or null. */
 function faultIn(text: string, form: AddressForm): string | null {
 	const unseen =
 		/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\u00a0\u115f\u1160\u2000-\u200a\u202f\u3000\u3164\uffa0]|\u034f/u;

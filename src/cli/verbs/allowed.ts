@@ -2,12 +2,11 @@ import { parseMailbox } from '../../api/address.js';
 import type { CommandContext } from '../frame/context.js';
 import { UsageError } from '../frame/errors.js';
 
-/** True if the profile limits the recipients. */
 export function isLimited(cx: CommandContext): boolean {
 	return cx.settings.profile.allowRecipients !== undefined;
 }
 
-/** Throws `UsageError` naming the first address that no pattern of the profile covers. */
+/** Throws `UsageError` for the first address that matches no pattern of the profile's `allowRecipients`. */
 export function assertAllowed(cx: CommandContext, addresses: readonly string[]): void {
 	const { allowRecipients } = cx.settings.profile;
 	if (allowRecipients === undefined) return;

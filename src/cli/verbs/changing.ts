@@ -17,8 +17,8 @@ interface Change<T> extends Partial<Refusal> {
 }
 
 /**
- * Makes a change and returns its answer. A dry run returns null: in a local database, it makes the change and rolls it
- * back, so that it fails for the same reasons; to a service, it sends no request that changes anything.
+ * Makes a change and returns its answer. A dry run returns null. In a local database, a dry run makes the change and
+ * rolls it back, so that it fails for the same reasons. To a service, a dry run sends no change.
  */
 export async function change<T>(
 	cx: CommandContext,
@@ -34,7 +34,10 @@ export async function change<T>(
 	return explained(make(await cx.api()), { input, ...refusal });
 }
 
-/** Like `change`, but if the answer is unclear, the error is not retryable: a retry may create a second record. */
+/**
+ * Like `change`. If the answer is lost, throws an error that is not retryable, because a retry may create a second
+ * record.
+ */
 export async function create<T>(cx: CommandContext, how: Change<T>): Promise<T | null> {
 	try {
 		return await change(cx, how);
@@ -66,7 +69,7 @@ interface SeveralQuestion {
 }
 
 export async function agreeToAll(cx: CommandContext, { what, count, few }: SeveralQuestion): Promise<void> {
-	// If a script gives `--confirm`, check its count even if few records are affected this time.
+	// The count of `--confirm` must match even if the command affects few records.
 	if (count > severeCount || cx.globals.confirm !== undefined)
 		await cx.confirm({ kind: 'severe', what, name: String(count) });
 	else if (few === 'ask') await cx.confirm({ kind: 'mild', what });
@@ -96,8 +99,8 @@ export async function deleteEach<T extends { id: number | string }>(
 }
 
 /**
- * Changes one record after the other, with progress. If one of several records is refused or missing, warns and
- * continues. Any other error ends the run, after a warning that says how many records are changed.
+ * Changes records one after the other, with progress. If one of several records is refused or missing, warns and
+ * continues. Any other error ends the run.
  */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,

@@ -19,7 +19,7 @@ const mostRead = 1_000;
 const mostMessages = 100;
 
 export interface Named extends Choice<string> {
-	/** The texts in which the typed text is searched. */
+	/** The texts that are compared with the user's input. */
 	names: readonly string[];
 	id?: string;
 }
@@ -32,7 +32,7 @@ interface Records {
 }
 
 /**
- * `known`: values that narrow the choice, such as `list` for its subscribers. With `active`, disables lists without
+ * `known` has values that narrow the choice, such as the `list` of a subscriber. Its `active` disables lists without
  * active subscribers. Throws `UsageError` if there is nothing to choose.
  */
 export async function choicesOf(cx: CommandContext, of: RecordKind, known: Known): Promise<Source<string>> {
@@ -70,7 +70,6 @@ function asTyped(typed: string): Choice<string>[] {
 
 type Read = (cx: CommandContext, known: Known) => Promise<Records>;
 
-/** Reads records of the API. */
 function records<T>(
 	of: (api: Api) => Collection<object, T> | Promise<Collection<object, T>>,
 	choice: (record: T, known: Known) => Named,
@@ -182,14 +181,14 @@ function withSize({ name, active_subscribers_count: count }: List): string {
 	return `${name} (${counted(count, 'active subscriber')})`;
 }
 
-/** Searches on the service, because the list may be large. If the service ignores the filter, searches one page. */
+/** Lets the service search, because the list may be large. If the service ignores the filter, searches one page. */
 async function subscribersOf(cx: CommandContext, known: Known): Promise<Source<string>> {
 	const { signal } = cx;
 	const api = await cx.api();
 	const by = known['by'] === 'id' || known['by'] === 'name' ? known['by'] : undefined;
 	const list = await resolveList(api, String(known['list']), { by, signal });
 	const subscribers = api.subscribers(list.id);
-	/** Maps shown texts to addresses: Tab completes to the shown text, which the service cannot search for. */
+	/** Maps displayed texts to addresses. Tab completes the input to a displayed text, which the service cannot find. */
 	const emails = new Map<string, string>();
 	return async (typed) => {
 		const part = emails.get(typed.trim()) ?? typed.trim();

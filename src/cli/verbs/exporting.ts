@@ -116,7 +116,10 @@ function joined(lines: readonly string[], format: ExportFormat, isFirst: boolean
 	return `${isFirst ? '[\n' : ',\n'}${lines.join(',\n')}`;
 }
 
-/** True if the file exists and may be replaced: with `--force` or `--yes`, or if a person agrees. Throws `Declined`. */
+/**
+ * True if the file exists and `--force`, `--yes` or the user allows its replacement. Throws `Declined` if the user
+ * refuses.
+ */
 export async function mayReplace(cx: CommandContext, file: string, force: boolean): Promise<boolean> {
 	const there = await stat(file).catch(() => null);
 	if (there === null || !there.isFile()) return false;

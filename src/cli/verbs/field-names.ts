@@ -31,7 +31,7 @@ export function readableFields(cx: CommandContext): Promise<Field[] | null> {
 	});
 }
 
-/** Replaces X in `--sort meta.X` by the field's variable. Requests fields only if needed. Throws like `withMetaColumns`. */
+/** Replaces the name of a field in `--sort meta.NAME` by its variable. Throws `UsageError` for an unknown field. */
 export async function sortByVariable<T>(
 	cx: CommandContext,
 	sort: string | undefined,
@@ -50,8 +50,8 @@ function validNames<T>(columns: Columns<T>, fields: readonly Field[]): string[] 
 }
 
 /**
- * Adds a column for each `meta.X` of `--fields`. Requests fields only if needed. Throws `UsageError` for an unknown
- * field. If fields cannot be read, any X is accepted.
+ * Adds a column for each `meta.X` of `--fields`. Throws `UsageError` for an unknown field. If the service refuses to
+ * list fields, returns the columns unchanged, and any X is accepted.
  */
 export async function withMetaColumns<T>(cx: CommandContext, columns: Columns<T>): Promise<Columns<T>> {
 	const named = (parseFields(cx.globals.fields) ?? []).filter((one) => /^meta\../.test(one));

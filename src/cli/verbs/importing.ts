@@ -99,7 +99,9 @@ export async function holdAlone(cx: CommandContext, id: readonly unknown[], what
 	}
 }
 
-/** Returns `--rejects`, or a file beside the source. A stream needs `--rejects`, except in a dry run (null). */
+/**
+ * Returns `--rejects`, or the path of a new file beside the source. A stream needs `--rejects`; a dry run returns null.
+ */
 export async function rejectsPathOf(
 	cx: CommandContext,
 	file: string,
@@ -111,7 +113,7 @@ export async function rejectsPathOf(
 	throw new UsageError(`an import from ${importName(file)} needs --rejects FILE`);
 }
 
-/** Only one run at a time may write a rejects file, because two would duplicate its lines. Throws `JobError` `in_use`. */
+/** Throws `JobError` `in_use` if another process holds the rejects file, because two writers would duplicate lines. */
 export async function holdRejects(cx: CommandContext, path: string): Promise<void> {
 	const there = await stat(path).catch(() => null);
 	if (there === null || there.isFile())
@@ -131,9 +133,9 @@ type Job = Omit<ImportJob, 'signal' | 'onProgress' | 'onResumed' | 'onReject'>;
 
 interface Running {
 	write: (rows: Iterable<RejectedRow>) => Promise<void>;
-	/** The number of rows, for the progress; null if it is unknown. */
+	/** The total for the progress. Null: unknown. */
 	rows: number | null;
-	/** Says how to continue after a stop. */
+	/** A hint how to continue after an error or an interruption. */
 	goOn: string;
 	onPause?: SingleImports['onPause'];
 }
@@ -175,7 +177,7 @@ export async function runShown(
 	}
 }
 
-/** Prints the totals and where the rejected rows are. Throws the reason of an interruption. */
+/** Prints the totals and the path of the rejected rows. Throws the signal's reason if the import was interrupted. */
 export async function answerImport(
 	cx: CommandContext,
 	{ totals, outcome }: ImportResult,
@@ -201,7 +203,6 @@ export function tallySentence({ read, ...counts }: ImportTotals): string {
 	return `read ${numberText(read)} = ${parts.join(' + ')}`;
 }
 
-/** Runs an import as a dry run. Returns its result and its rejected rows. */
 export async function planImport(
 	cx: CommandContext,
 	job: Job,
@@ -229,7 +230,9 @@ function* withAddressFaults(rows: Iterable<RejectedRow>, { columns }: Mapping): 
 
 const maxPlanned = 20;
 const maxKinds = 5;
-/** An error that quotes a value is another one for each value, so count further distinct errors together. */
+/**
+ * An error that quotes a value differs in each row. Errors beyond this number are counted together, to limit memory.
+ */
 const maxErrors = 1_000;
 
 interface RejectKind {
@@ -238,7 +241,7 @@ interface RejectKind {
 	rows: number;
 }
 
-/** Collects the first rejected rows of a plan, and counts rows of each kind. Ignores duplicates. */
+/** Keeps the first rejected rows of a plan, and counts rows by error. Ignores duplicates. */
 class PlannedRejects {
 	readonly first: Omit<RejectedRow, 'cells'>[] = [];
 	readonly #kinds = new Map<string, RejectKind>();

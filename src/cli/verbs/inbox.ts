@@ -30,7 +30,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		if (options.wait !== undefined) setTimeout(() => this.#end(), options.wait).unref();
 	}
 
-	/** Returns false, and does not add the item, if the inbox has ended. */
+	/** Returns false if the inbox has ended. */
 	add(item: T): boolean {
 		if (this.#isOver) return false;
 		this.#events.emit('item', item);
@@ -56,7 +56,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 	}
 }
 
-/** Prints each item on arrival, but JSON, CSV and Markdown as one document at the end. */
+/** Prints each item on arrival. JSON, CSV and Markdown are one document, so `rows` prints the whole inbox. */
 export async function showArrivals<T>(
 	cx: CommandContext,
 	inbox: Inbox<T>,
@@ -74,7 +74,7 @@ export async function showArrivals<T>(
 	}
 }
 
-/** Turns errors of listening on a port into errors that name the option to change. Returns other errors unchanged. */
+/** Returns an error that names the option to change. Returns any error that is not about the port or host unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = codeOf(cause);
 	if (code === 'EADDRINUSE') {

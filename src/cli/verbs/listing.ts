@@ -25,7 +25,6 @@ interface Listing<T> {
 	matches?: (record: T, text: string) => boolean;
 }
 
-/** A command may lack some of the options. */
 type ListingOptions = Partial<OptionValues<typeof listOptions>> & { all: boolean };
 
 export async function listRows<T>(
@@ -97,7 +96,9 @@ export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
 	return formatDateTime(momentOf(`${day}T00:00:00`, cx.timeZone()).at);
 }
 
-/** Sorts newest first unless `--sort` is given. The service sorts by creation, so only that order can stream. */
+/**
+ * Sorts newest first by default. The service sorts by creation, so that rows can stream; other orders need all rows.
+ */
 export function newestFirst<O extends { sort?: string | undefined }>(options: O) {
 	const { sort } = options;
 	if (sort !== 'date_created' && sort !== '-date_created')
@@ -116,13 +117,13 @@ export interface WalkOptions {
 
 const largestPage = 1000;
 
-/** A collection with pages and, if possible, with slices by key: pages get slower with their number, slices do not. */
+/** `page` gets slower with the page number. `slice` continues after a key at constant cost; some services lack it. */
 export interface Collection<F extends object, T> {
 	page(request: F & PageRequest, call?: Call): Promise<Page<T>>;
 	slice?(request: F & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<T>>;
 }
 
-/** `filter` applies to every page. Throws errors of the collection, and `bad_answer` for endless pages. */
+/** `filter` applies to every page. Throws `bad_answer` for endless pages. */
 export function walk<F extends object, T>(
 	collection: Collection<F, T>,
 	filter: F,
@@ -161,7 +162,7 @@ export function mapped<T, R>(rows: Walk<T>, of: (row: T) => R | Promise<R>): Wal
 	return { [Symbol.asyncIterator]: each, count: rows.count };
 }
 
-/** Yields the rows of each slice. Rows that change during a long walk may be old or new. Throws errors of the service. */
+/** Yields the rows of each slice. A row that changes during the walk may appear in its old or new state. */
 export async function* inSlices<K, T extends { results: readonly unknown[]; next: K | null }>(
 	signal: AbortSignal,
 	from: K,

@@ -17,7 +17,7 @@ export type Refused = ReturnType<typeof listFieldErrors>[number];
 
 export interface Refusal {
 	input: object;
-	/** Returns a hint for a field error; otherwise, its code may have one. The first hint of all errors is shown. */
+	/** Returns a hint for a field error. If it returns undefined, the error code's common hint is used. */
 	hint?: HintOf;
 	exit?: ExitCode;
 }
@@ -32,7 +32,7 @@ const addresses: ReadonlyMap<string, AddressForm> = new Map([
 	...(['from', 'reply_to', 'cc', 'bcc'] as const).map((key) => [key, 'mailbox'] as const),
 ]);
 
-/** Turns an `invalid` error of the work into exit code 5, or `exit`, with the refused values and a hint. */
+/** Adds the refused values and a hint to an `invalid` error. Its exit code is `exit`, by default 5. */
 export async function explained<T>(work: Promise<T>, refused: Refusal): Promise<T> {
 	try {
 		return await work;
@@ -66,7 +66,7 @@ type HintOf = (refused: Refused) => Hint | undefined;
 
 type CommonHint = (refused: Refused, address: string) => Hint | undefined;
 
-/** Hints by error code, for all commands. `address`: the refused address, or `ADDRESS` if there is none. */
+/** Hints by error code. `address` is the refused address, or `ADDRESS` if unknown. */
 const hints = new Map<string, CommonHint>(
 	Object.entries<CommonHint>({
 		not_verified: (_, address) => mailctl('senders', 'add', address),
@@ -157,7 +157,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells a person why due messages are not sent. `sender`: the command that sends them; null omits that hint. */
+/** Tells the user why due messages are not sent. `sender` is the command to suggest if no worker runs; null: none. */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,
@@ -165,7 +165,7 @@ export async function sayWhatHolds(
 ): Promise<void> {
 	const { messages } = (await (await cx.api()).capabilities()).ext;
 	if (messages === undefined || isMachine(cx.out.format)) return;
-	// Ignore errors: this is only a hint, and a token may lack the scope for the progress.
+	// Ignore errors: this is only a hint, and the token may lack the scope for the request.
 	const progress = await messages.progress(scope, { signal: cx.signal }).catch(() => null);
 	if (progress === null) return;
 	const { paused, has_worker } = progress;

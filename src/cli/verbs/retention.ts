@@ -4,7 +4,9 @@ import { counted } from '../render/units.js';
 
 const names = ['keep_messages', 'keep_events', 'keep_bodies'];
 
-/** Completes "This will …" with what these settings will delete. Null if they delete no more than the present ones. */
+/**
+ * Returns the end of "This will …" for a confirmation. Null if the new settings delete no more than the current ones.
+ */
 export async function whatGoes(
 	{ settings }: Pick<LocalEngine, 'settings'>,
 	values: Readonly<Record<string, string | null>>,

@@ -1,4 +1,4 @@
-/** `--watch` repeats a command. A terminal shows the last output in place; elsewhere, each output follows the last. */
+/** `--watch` repeats a command. On a terminal, new output replaces the last one. Elsewhere, new output is appended. */
 import { PassThrough } from 'node:stream';
 import { sleep } from '../../api/backoff.js';
 import { localTime } from '../../api/datetime.js';
@@ -17,8 +17,8 @@ export type Look = (cx: CommandContext) => Promise<ExitCode | undefined>;
 const leastMs = 1_000;
 
 /**
- * Runs `look` once or, with `everyMs`, repeatedly until it returns an exit code, or a signal or `--deadline` stops it.
- * After an error of the network or the server, warns and continues; any other error ends the watch.
+ * Runs `look` once or, with `everyMs`, repeatedly until it returns an exit code. Warns about an error of the network or
+ * the server and continues. Any other error, a signal or `--deadline` ends the repetition.
  */
 export async function watched(
 	cx: CommandContext,
