@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Checks the Node version before it loads files that an older Node cannot parse.
+// Check the version first, because an older Node cannot parse the other files.
 const [major, minor] = process.versions.node.split('.').map(Number);
 const isSupported =
 	major === 20 ? minor >= 19 : major === 22 ? minor >= 14 : major === 23 ? minor >= 6 : major > 23;
@@ -9,13 +9,13 @@ if (!isSupported) {
 	);
 	process.exitCode = 2;
 } else {
-	// Node exits with this code if the event loop empties before the command has ended.
+	// The exit code if the event loop empties before the command has ended.
 	process.exitCode = 1;
 	const { main, timed } = require('./program.js').loadProgram();
 	const hasDeadline = process.argv.some((word) => /^--deadline(=|$)/.test(word));
 	(hasDeadline && !process.env.MAILCTL_TIMED ? timed() : main()).then((code) => {
 		process.exitCode = code;
-		// An interrupted command may leave handles open, which keep Node running. Its output is already written.
+		// Handles that an interrupted command left open would keep Node running. All output is written by now.
 		setTimeout(() => process.exit(), 2_000).unref();
 	});
 }

@@ -1,4 +1,4 @@
-// Loads the program with V8's code cache: compiling takes 15 to 20 ms of a short command.
+// Loads the program with V8's code cache, because compiling takes 15 to 20 ms of a short command.
 const {
 	closeSync,
 	existsSync,
@@ -14,9 +14,9 @@ const { Script } = require('node:vm');
 
 const dist = join(__dirname, '../dist');
 
-/** Node 22.1 and newer keep compiled code in a folder of the user; for Node 20 the build writes it into dist/. */
+/** Node 22.1 and newer cache compiled code in the user's cache folder. For Node 20, the build writes it into dist/. */
 function loadProgram() {
-	// Node applies source maps only to files that it loads itself.
+	// For source maps, let Node itself load the files.
 	if (existsSync(compiledFolder(dist)) && !process.sourceMapsEnabled) return loader(dist).load('cli/main.js');
 	const { enableCompileCache } = require('node:module');
 	const cache = enableCompileCache === undefined ? null : userCache(process.env);
@@ -24,7 +24,7 @@ function loadProgram() {
 	return require('../dist/cli/main.js');
 }
 
-/** Null if this user has no safe cache folder: Node executes the files in it, so other users must not write there. */
+/** Returns null without a safe folder. Node executes the cached code, so no other user may write to the folder. */
 function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 	const [base, folder] = isAbsolute(cache) ? [cache, cache] : [home, join(home, '.cache')];
 	try {
@@ -37,18 +37,17 @@ function userCache({ XDG_CACHE_HOME: cache = '', HOME: home = '' }) {
 	}
 }
 
-/** True if only this user can put a file into the folder. */
 function isOwn(folder) {
 	const { uid, mode } = statSync(folder);
 	return uid === process.getuid() && (mode & 0o022) === 0;
 }
 
-/** The name contains the Node version, because V8 accepts code of any Node build with the same V8 version. */
+/** V8 accepts code of any Node build with the same V8 version, so the name contains the exact Node version. */
 function compiledFolder(folder) {
 	return join(folder, `compiled-${process.version}-${process.platform}-${process.arch}`);
 }
 
-/** `load` loads a chunk of a build by its path in the folder; `scripts` contains the chunks loaded so far. */
+/** `load` takes the path of a chunk within the folder. `scripts` has the chunks loaded so far. */
 function loader(folder) {
 	const readWrapped = wrappingReader();
 	const scripts = new Map();
@@ -59,7 +58,7 @@ function loader(folder) {
 		const filename = join(folder, path);
 		const { source, changedMs } = readWrapped(filename);
 		const cachedData = compiled(join(compiledFolder(folder), path), changedMs);
-		// The code cache keeps this name, so it must not depend on where the package is installed.
+		// The name goes into the code cache, so it must not depend on the folder of the installation.
 		const script = new Script(source, {
 			filename: join('dist', path),
 			cachedData,
@@ -76,10 +75,10 @@ function loader(folder) {
 }
 
 const head = '(function (exports, require, module, __filename, __dirname) {';
-/** `tail` starts with a line break, because a file may end with a comment. `head` has none, so line numbers stay. */
+/** Begins with a line break, because a file may end with a comment. `head` has none, to keep the line numbers. */
 const tail = '\n})';
 
-/** Reads files wrapped in a function, as Node does. They share one buffer, which saves a copy of each text. */
+/** Wraps files in a function, as Node does. Reads them into one buffer, which saves a copy of each text. */
 function wrappingReader() {
 	let buffer = Buffer.alloc(0);
 	return (filename) => {
@@ -97,7 +96,7 @@ function wrappingReader() {
 	};
 }
 
-/** Undefined without a readable cache, or if the chunk is newer: V8 itself would compare only the source's length. */
+/** Undefined if the chunk is newer than its cache. V8 itself compares only the length of the source. */
 function compiled(path, changedMs) {
 	try {
 		return changedMs > statSync(path).mtimeMs ? undefined : readFileSync(path);

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { syncTwin } from './sync-twin.mjs';
 
-/** Benches inherit only these variables: NODE_EXTRA_CA_CERTS, for one, adds 60 ms to the start of Node. */
+/** Benches get only these variables. NODE_EXTRA_CA_CERTS, for example, slows the start of Node by 60 ms. */
 const inherited = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_OPTIONS', 'MAILCTL_CORPORA'];
 const parameters = [
 	...[
@@ -36,7 +36,7 @@ if (unknown.length > 0) {
 	process.stderr.write(`no bench called ${unknown.join(', ')}; there are: ${names.join(', ')}\n`);
 	process.exitCode = 2;
 } else {
-	// Inside the package, so that imports of packages resolve.
+	// A folder inside the package, so that imports of other packages resolve.
 	const folder = `node_modules/.cache/bench-${process.pid}`;
 	mkdirSync(folder, { recursive: true });
 	process.stdout.write(

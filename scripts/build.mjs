@@ -28,7 +28,7 @@ const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 const sqliteVersion = () =>
 	JSON.parse(readFileSync('node_modules/better-sqlite3/package.json', 'utf8')).version;
 
-/** better-sqlite3 13 has binaries for Node-API 10, and crashes an older Node with a segmentation fault. */
+/** better-sqlite3 13 needs Node-API 10, and crashes an older Node. */
 if (Number(process.versions.napi) < 10 && Number.parseInt(sqliteVersion(), 10) >= 13) {
 	process.stderr.write(
 		`Node.js ${process.versions.node} needs better-sqlite3 12, which is compiled now: this takes about two minutes\n`,
@@ -73,16 +73,18 @@ const threads = existsSync('src/threads')
 			.map((name) => `src/threads/${name}`)
 	: [];
 
-/** An absolute path, because the checkout itself may lie below a folder called src. */
+/** An absolute path, because a parent folder of the checkout may also be called src. */
 const root = `${resolve('src')}${sep}`;
 const sources = readdirSync('src', { recursive: true })
 	.filter((name) => name.endsWith('.ts'))
 	.map((name) => resolve('src', name));
 
-/** Exceptions from `shared`, whose files become one chunk because Node reads one file faster than a dozen. */
+/**
+ * Exceptions from `shared`. The files of `shared` become one chunk, because Node reads one file faster than a dozen.
+ */
 const apart =
 	/^(api\/(operations|bodies)|cli\/(frame\/(run|topics|connection|questions|man|timed)|config\/config-write))\.ts$/;
-/** Small files that most commands load. Outside `shared`, each would become a chunk. */
+/** Small files that most commands load. Each would become a chunk if `shared` did not have it. */
 const small = new RegExp(
 	`^(${[
 		'content/(hash|attachments|message-size|safe-values|fill-variables)',
@@ -118,7 +120,7 @@ const sourcesAsCommonJs = {
 
 const frame = resolve('src/cli/frame/run.ts');
 const local = resolve('src/cli/connect/local.ts');
-/** Files that are loaded on demand after the local engine, and import most of its files. */
+/** Files that the program loads on demand, after the local engine. They import most of the engine's files. */
 const afterLocal = new RegExp(
 	`/(${[
 		'connect/(backup|bounces|exchange|foreign-campaigns|imports|inspect|mail|migrate|notify|parts|serve)',
@@ -128,9 +130,9 @@ const afterLocal = new RegExp(
 );
 
 /**
- * Splitting makes a chunk for each set of entries that share a module, and each chunk costs Node a third of a millisecond
- * to find and load. A file that is loaded on demand comes after the frame, and those of `afterLocal` after the local
- * engine. Imports of both make esbuild merge the frame into one chunk, and the engine into another, instead of thirty.
+ * esbuild makes a chunk for each set of entries that share a module, and each chunk costs Node 0.3 ms. Entries that
+ * import the frame (or the local engine) first make esbuild merge it into one chunk instead of thirty. This is safe,
+ * because the program loads the frame before any file on demand, and the engine before those of `afterLocal`.
  */
 function loadedBefore(path) {
 	if (path === frame) return shared;
@@ -138,8 +140,8 @@ function loadedBefore(path) {
 }
 
 /**
- * Each `import()` of a source file gets an entry that first imports the files of `loadedBefore`. These imports in the
- * file itself would make cycles with the frame, and in a cycle a file may run before the constants it reads.
+ * Each `import()` gets an entry that first imports the files of `loadedBefore`. Imports in the source file itself would
+ * make cycles with the frame, in which a file may run before its constants exist.
  */
 const entries = {
 	name: 'entries',
@@ -158,8 +160,8 @@ const entries = {
 };
 
 /**
- * Built-in modules that few commands use are loaded by the first call of one of their functions: `node:crypto` takes 3 ms
- * of a short command, `node:child_process` 2.5 (commander requires it, too), `node:readline` 0.6.
+ * Delays built-in modules until a command calls one of their functions. `node:crypto` takes 3 ms of a short command,
+ * `node:child_process` (which commander requires) 2.5 ms, and `node:readline` 0.6 ms.
  */
 const lazyBuiltins = {
 	name: 'lazy-builtins',
@@ -173,7 +175,7 @@ const lazyBuiltins = {
 		});
 		const load = (path) => `let known; const load = () => (known ??= process.getBuiltinModule('${path}'));`;
 		const call = (name) => `(...words) => load().${name}(...words)`;
-		// This works for functions only: importing a class or a constant fails the build.
+		// Only functions can be delayed. Importing a class or a constant fails the build.
 		const functions = (path) =>
 			Object.entries(process.getBuiltinModule(path))
 				.filter(([name, value]) => typeof value === 'function' && /^[a-z]\w*$/.test(name))
@@ -190,8 +192,8 @@ const lazyBuiltins = {
 };
 
 /**
- * pg requires its native client if an environment variable is set, but this package does not contain that client. The
- * HTTP/2 client of undici is switched off (`http/client/transport.ts`), and would load four dozen modules of Node.
+ * Removes two unused parts: pg's native client, which an environment variable would select, and the HTTP/2 client of
+ * undici, which would load four dozen modules of Node.
  */
 const withoutUnused = {
 	name: 'without-unused',
@@ -202,8 +204,8 @@ const withoutUnused = {
 };
 
 /**
- * Bundles the JavaScript of better-sqlite3 12, whose dozen files take 4 ms to load. If the installed addon has another
- * version (13 on Node.js 22), the JavaScript of its package is loaded instead, unless that would crash this Node.
+ * Bundles the JavaScript of better-sqlite3 12, because its dozen files take 4 ms to load. If the addon has another
+ * version (13 on Node.js 22), the package's own files are loaded, unless the addon would crash this Node.
  */
 const sqlite = {
 	name: 'sqlite',
@@ -226,14 +228,14 @@ const sqlite = {
 				module.exports = ${own}require('better-sqlite3');`,
 			resolveDir: '.',
 		}));
-		// In a bundle, the package would not find its addon, because it starts the search at the calling file.
+		// better-sqlite3 searches for its addon from the calling file, and would not find it from a bundle.
 		onLoad({ filter: /./, namespace: 'addon' }, () => ({
 			contents: "module.exports = () => require('better-sqlite3/build/Release/better_sqlite3.node');",
 		}));
 	},
 };
 
-// The build writes into this folder and renames it at the end, so that a failed build leaves dist/ as it was.
+// The build renames this folder at the end, so that a failed build leaves dist/ as it was.
 const out = '.dist';
 const modules = `${out}/modules`;
 const usual = {
@@ -241,7 +243,7 @@ const usual = {
 	platform: 'node',
 	target: 'node20.19',
 	external: ['better-sqlite3'],
-	// cheerio's main file brings 1.6 MB of libraries for fetching pages and guessing encodings, which are not used.
+	// cheerio's main file brings 1.6 MB of unused libraries for fetching pages and guessing encodings.
 	alias: { cheerio: resolve('node_modules/cheerio/dist/browser/index.js') },
 	loader: { '.sql': 'text' },
 	define: { __VERSION__: JSON.stringify(version) },
@@ -264,7 +266,7 @@ const { metafile: ofProgram } = await build({
 	format: 'esm',
 	plugins: [entries, sourcesAsCommonJs, syncTwin, lazyBuiltins, sqlite, withoutUnused],
 });
-// Bundle each thread into one file, because chunks shared with threads would split the chunks of the program.
+// Bundle each thread into one file, because chunks that threads share would split the chunks of the program.
 const { metafile: ofThreads } = await build({
 	...usual,
 	metafile: true,
@@ -277,10 +279,10 @@ const { metafile: ofThreads } = await build({
 });
 
 /**
- * esbuild splits ES modules only, and Node loads those slowly: one by one through promises and the thread pool, 8 ms to
- * start and half a millisecond a file. So the chunks become CommonJS, which `require` reads at once.
+ * esbuild splits only ES modules, which Node loads slowly: 8 ms to start and 0.5 ms a file. So the chunks become
+ * CommonJS, which `require` reads synchronously.
  */
-// Below a package of type "module" esbuild would take the default export of a chunk for the chunk itself.
+// In a package of type "module", esbuild would mistake the default export of a chunk for the chunk itself.
 writeFileSync(join(modules, 'package.json'), '{}\n');
 const chunks = readdirSync(modules, { recursive: true }).filter((name) => name.endsWith('.js'));
 for (const name of chunks) {
@@ -306,16 +308,15 @@ rmSync(modules, { recursive: true });
 writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
 
 /**
- * esbuild defines and copies a getter for each export of a chunk, which takes 3 ms for the hundreds of the frame. A
- * single assignment at the end of the chunk replaces the getters. No export changes after its chunk has run (a test
- * checks the sources). Chunks do not import each other in cycles, because files that the same entries reach share a
- * chunk.
+ * Replaces esbuild's getters for exports by one assignment at the end of the chunk, which saves 3 ms for the hundreds
+ * of exports of the frame. No export changes after its chunk has run (a test checks the sources). Chunks do not import
+ * each other in cycles, because files that the same entries reach share a chunk.
  */
 function withPlainExports(code, name) {
-	// `__esm` marks a module whose exports get their values only when a file requires it.
+	// The exports of a module in `__esm` have no values until a file requires the module.
 	if (code.includes('__esm(')) throw new Error(`${name}: a CommonJS file requires an ES module`);
 	return code.replace(/\bexport\{([^}]*)\};(?=\n\/\/# sourceMappingURL=\S+\n$)/, (statement, list) => {
-		// Leave a chunk with a default export unchanged, because its importers need the mark that esbuild gives it.
+		// Keep a chunk with a default export, because its importers need esbuild's mark.
 		if (/\bdefault\b/.test(list)) return statement;
 		const properties = list.split(',').map((one) => one.split(' as ').reverse().join(':'));
 		return `module.exports={${properties}};`;
@@ -347,10 +348,9 @@ const bundled = [ofProgram, ofThreads].flatMap(({ inputs }) => Object.keys(input
 const rule = `\n${'-'.repeat(80)}\n\n`;
 writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))].join(rule));
 
-// `mailctl demo` imports and sends these files.
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 
-// Makes the manual pages from the same descriptions as the help.
+// The manual pages have the texts of the help.
 const pages = resolve(out, 'pages');
 await build({
 	...usual,
@@ -361,7 +361,7 @@ await build({
 	},
 	outdir: pages,
 	outExtension: { '.js': '.mjs' },
-	// With splitting, the descriptions load without the modules that commands load on demand.
+	// Splitting keeps modules that commands load on demand out of this process.
 	splitting: true,
 	format: 'esm',
 	sourcemap: false,
@@ -375,7 +375,7 @@ if (nodeModule.enableCompileCache === undefined) await keepCompiled();
 rmSync('dist', { recursive: true, force: true });
 renameSync(out, 'dist');
 
-/** Runs short commands on a local and on a remote database, and writes what V8 compiled for them. */
+/** Runs short commands on a local and a remote database, and stores the code that V8 compiled for them. */
 async function keepCompiled() {
 	const folder = resolve(out);
 	const { load, scripts } = loader(folder);

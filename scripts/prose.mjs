@@ -15,7 +15,9 @@ const rules = [
 ];
 const found = [];
 
-/** Skips sentences with letters outside ASCII, which are in other languages. Counts only plain words; others are code. */
+/**
+ * Skips sentences in other languages (letters outside ASCII). Counts only plain words, because other words are code.
+ */
 function check(file, line, text) {
 	for (const sentence of text.split(/(?<=[.!?:;][*)"']*)\s+/)) {
 		if (/(?![\x00-\x7f])\p{L}/u.test(sentence)) continue;
@@ -28,7 +30,10 @@ function check(file, line, text) {
 	}
 }
 
-/** Checks comments without their code, and literals of at least three words; in tests only names, as others quote output. */
+/**
+ * Checks comments, and literals of at least three words. In tests, checks only names, because other literals quote
+ * output.
+ */
 function checkSource(file, text) {
 	const parts = /\/\*\*?([\s\S]*?)\*\/|((?:^[\t ]*\/\/.*\n)+)|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`/gm;
 	for (const match of text.matchAll(parts)) {
@@ -44,7 +49,7 @@ function checkSource(file, text) {
 	}
 }
 
-/** Checks paragraphs and items of lists, but neither code nor tables. */
+/** Checks paragraphs and items of lists. Skips code and tables. */
 function checkPage(file, text) {
 	const prose = text.replace(/^( *)```[\s\S]*?^\1```/gm, (code) => code.replace(/[^\n]/g, ''));
 	for (const match of prose.matchAll(/(?:^(?!#|\|| *$).+\n?)+/gm))

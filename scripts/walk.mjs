@@ -1,8 +1,8 @@
-// Lists the files of src/ that one command runs: `node scripts/walk.mjs [--less FILE]… [--out FILE] -- WORDS…`.
-// The sources are built file by file, and V8 counts the calls of each function in all threads. `--out` writes the counts;
-// `--less` leaves out functions that the run counted in FILE called as often. If that run had fewer rows, the files that
-// each row needs remain. If it was `--help`, functions that only load modules are left out.
-// SIGUSR2 begins a new count, for a server that has warmed up.
+// Lists the files of src/ that one command runs: `node scripts/walk.mjs [--less FILE]… [--out FILE] -- WORDS…`. Builds
+// each source file on its own, and lets V8 count the calls of each function in all threads. `--out` writes the counts.
+// `--less` reads the counts of an earlier run, and leaves out functions that the earlier run called as often. An
+// earlier run with fewer rows leaves the files that each row needs. An earlier `--help` removes functions that only
+// load modules. SIGUSR2 starts a new count, for a server that has warmed up.
 import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ await build({
 	format: 'esm',
 	platform: 'node',
 	define: { __VERSION__: '"0.0.0-walk"' },
-	// Walks run on SQLite only, so the core is built as its synchronous twin.
+	// Walks run on SQLite only, so build the core as its synchronous twin.
 	plugins: [
 		{
 			name: 'core',
@@ -71,7 +71,7 @@ const take = () => {
 	return answer.result.flatMap(({ url, functions }) => {
 		const file = url.split(${JSON.stringify(`${folder}/`)})[1];
 		if (!file?.startsWith('src/')) return [];
-		// The function at 0 without a name is the module itself.
+		// V8 reports the module itself as a function without a name at offset 0.
 		return functions
 			.map(({ functionName: name, ranges: [{ startOffset: at, count }] }) => ({ file, name, at, count }))
 			.filter(({ name, at, count }) => count > 0 && (name !== '' || at > 0));
@@ -85,7 +85,7 @@ const save = () => {
 	writeFileSync(path, JSON.stringify(calls));
 };
 process.on('exit', save);
-// A thread that is terminated runs no exit handlers, so let it count first.
+// A terminated thread runs no exit handlers, so save its counts regularly.
 if (!isMainThread) setInterval(save, 50).unref();
 const { terminate } = Worker.prototype;
 Worker.prototype.terminate = function () {

@@ -13,13 +13,13 @@ import { isMissingFile } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import type { LocalParts } from './parts.js';
 
-/** The secret has 256 random bits. Its prefix marks it as a token for people and secret scanners. */
+/** The secret has 256 random bits. People and secret scanners recognize a token by its prefix. */
 export function newToken(): { secret: string; sha256: string } {
 	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
 	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };
 }
 
-/** Only the answer of `create` contains the secret, because the store has only its SHA-256. */
+/** Only the answer of `create` has the secret, because the store keeps only its SHA-256. */
 export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () =>
@@ -39,7 +39,10 @@ export function localTokens({ store, clock }: { store: Store; clock: Clock }) {
 export function localDkim({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),
-		/** `domain` is ASCII in lower case. Returns null if it has a key with this selector. Throws for an invalid key. */
+		/**
+		 * `domain` is ASCII in lower case. Returns null if the domain already has this selector. Throws for an invalid
+		 * key.
+		 */
 		add: async ({ domain, selector, source }: NewKey) => {
 			const material = 'pem' in source ? fromPem(source.pem) : await generateKey(source.type);
 			const now = clock.now();
@@ -79,7 +82,7 @@ function toDkimKey(stored: StoredDkimKey) {
 	};
 }
 
-/** `pause` makes a manual pause. `resume` also ends the pauses that workers make for faults and refusals. */
+/** `pause` makes a manual pause. `resume` ends it, and also pauses that workers make for faults and refusals. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
@@ -89,7 +92,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
 			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
 		},
-		/** Returns when the next waiting message of a campaign, or of all (null), is due; null: none waits. */
+		/** Returns when the next waiting message is due, or null if none waits. `campaign` null: of all campaigns. */
 		nextDue: (campaign: Uuid | null) =>
 			store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
 		pause: async (reason: string | null) =>
@@ -99,8 +102,8 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 }
 
 /**
- * `paused` is null if the queue is not paused, and `role` if the process has ended. `limits` lists limits that hold
- * messages, most messages first.
+ * `paused` is null if the queue is not paused. A worker's `role` is null if its process has ended. `limits` has the
+ * limits that delay messages; the limit that delays most comes first.
  */
 function toStats(state: QueueState) {
 	return {

@@ -55,8 +55,9 @@ export async function backUp({
 const leftoverMs = 3_600_000;
 
 /**
- * Removes the temporary files of killed backups and restores beside `own`, and yields their names. Skips locked and
- * recent files, whose backup may be running. `own` was just made, so its time is the present by the clock of the disk.
+ * Removes temporary files that killed backups and restores left in the folder of `own`, and yields their names. Skips
+ * locked and recent files, which a running backup may use. `own` is a new file: its time tells the present, in case a
+ * file server has another clock.
  */
 async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);
@@ -76,14 +77,19 @@ async function* removeLeftovers(own: string): AsyncGenerator<string> {
 
 interface RestorePlan {
 	place: string;
-	/** Null: the database is missing. `usedBy`: processes that have it open. `newest` null: no message, or unreadable. */
+	/**
+	 * Null: the database is missing. `usedBy` lists the processes that have it open. `newest` is null if the database
+	 * has no message or is unreadable.
+	 */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
 	newest: string | null;
 }
 
 const keptSuffix = '.before-restore-';
 
-/** Changes nothing. Throws `UsageError`, `UnsupportedDatabase`, and `StoreError` for a file that is not a usable backup. */
+/**
+ * Changes nothing. Throws `UsageError`, `UnsupportedDatabase`, or `StoreError` for a file that is not a usable backup.
+ */
 export function planRestore(url: string, file: string, clock: Clock): RestorePlan {
 	const place = realPlace(databaseFile(url));
 	if (place === realPlace(resolve(file))) throw new UsageError(`${file} is the database itself`);
@@ -168,7 +174,7 @@ function isOther(place: string): boolean {
 	}
 }
 
-/** True if SQLite cannot read the file. A database of another program does not count as damaged. */
+/** A database of another program does not count as damaged. */
 function isDamaged(error: unknown): boolean {
 	const causes = error instanceof Error ? [error, error.cause] : [];
 	return causes.some((one) => /^SQLITE_(NOTADB|CORRUPT)/.test(codeOf(one)));
@@ -190,8 +196,7 @@ interface Restored extends BackedUp {
 }
 
 /**
- * At every moment, the database is completely the old one or the restored one. Throws `UsageError`, `StoreError` and
- * errors of the disk; then nothing has changed.
+ * Replaces the database atomically. Throws `UsageError`, `StoreError` and errors of the disk; then nothing has changed.
  */
 export async function restore(request: RestoreRequest): Promise<Restored> {
 	const { plan, file, clock, onRemoved } = request;

@@ -14,7 +14,7 @@ export interface IngestRequest {
 	onUnreadable: (file: string, code: string) => void;
 }
 
-/** `in_flight`: bounces of messages being sent. `unreadable`: files that stay in place. */
+/** `in_flight` counts bounces of messages that a worker is still sending. `unreadable` files stay in place. */
 const counted = [
 	...(['read', 'bounces', 'complaints', 'duplicates', 'notices', 'auto_replies'] as const),
 	...(['unmatched', 'not_reports', 'in_flight', 'unreadable'] as const),
@@ -65,13 +65,13 @@ export async function ingestBounces(
 		clock,
 		record: dryRun ? foreseeReports(store.reads) : store.writes.recordReport,
 		onRecorded,
-		// A dry run does not wait for the outcome of a message being sent.
+		// A dry run does not wait for a worker that is still sending the bounced message.
 		sleep: (ms: number) => (dryRun ? Promise.resolve() : delay(ms, undefined, { signal })),
 	};
 	const counts = Object.fromEntries(counted.map((name) => [name, 0])) as IngestCounts;
 	const take = async ({ bytes, done }: StoredMail) => {
 		const ingested = await ingestMail({ bytes, returnPath: null }, options);
-		// Leave a mail in place if it must be ingested again.
+		// A mail that counts as in flight stays in the mailbox, so that the next run reads it again.
 		if (!dryRun && ingested !== 'in_flight') await done();
 		counts.read += 1;
 		counts[countOf[ingested]] += 1;

@@ -44,7 +44,9 @@ export interface ComposedMessage extends RenderedContent {
 	raw: Buffer;
 	withoutFiles: Buffer;
 	warnings: readonly string[];
-	/** Explains placeholders for parts that only the server can create; null if the message is final. */
+	/**
+	 * Tells the user which parts are placeholders, because only the server can create them. Null: the message is final.
+	 */
 	standsIn: string | null;
 	files?: readonly FileToSend[];
 }
@@ -65,7 +67,7 @@ export type RemoteComposer = ReturnType<typeof createRemoteComposer>;
 
 export const inlineDeadlineMs = 5_000;
 
-/** `missing` names variables with neither a value nor a link. Throws `invalid` if the message becomes too large. */
+/** `missing` names variables that are neither a value nor a link. Throws `invalid` if the message becomes too large. */
 export function composeMessage(request: ComposeRequest, parts: ComposeParts): Promise<ComposedMessage> {
 	return refusingTooLarge(() => composed(request, parts));
 }
@@ -127,7 +129,7 @@ export function renderContent(
 	});
 }
 
-/** In place of links that only the service can sign: links to a host that cannot exist (RFC 2606 s.2). */
+/** Placeholders for links that only the service can sign. A host in `.invalid` cannot exist (RFC 2606 s.2). */
 const standIns: PublicLinks = {
 	unsubscribe_url: 'https://deployment.invalid/unsubscribe',
 	view_url: 'https://deployment.invalid/view',

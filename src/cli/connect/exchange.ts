@@ -6,8 +6,8 @@ import { createHandler } from '../../http/server/handler.js';
 declare const __VERSION__: string;
 
 /**
- * Answers a request as a server would. A request without a token may do everything, as the owner of the database; a
- * token is checked. Throws errors of the database, which a server would hide behind a 500.
+ * Answers a request as a server would. A request without a token has all rights, because the caller owns the database.
+ * Throws errors of the database, which a server would answer with a 500.
  */
 export async function exchangeLocally(engine: Engine, request: WireRequest): Promise<WireResponse> {
 	const owner = 'the owner of the database';

@@ -1,6 +1,6 @@
 /**
- * Campaigns for a service that has none. A local database per service stores them. The same engine stages them, the
- * same queue leases their messages, and the service's send API delivers them.
+ * Campaigns for a service without campaigns. A local database per service stores them, the engine stages them, and a
+ * worker leases their messages and passes them to the service's send API.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -38,7 +38,7 @@ export interface ForeignDelivery {
 	onProgress?: (counts: ForeignCounts) => void;
 }
 
-/** Counts all messages of a campaign. `suppressed`: the service answered, but created no message. */
+/** `suppressed` counts messages for which the service answered but created no message. */
 type ForeignCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
 
 export interface ForeignDelivered {
@@ -47,8 +47,8 @@ export interface ForeignDelivered {
 }
 
 /**
- * `Campaigns` with delivery. A method that writes locks the campaign until `close`, and throws `JobError` if another process
- * has locked it. `results` covers recipients of lists too.
+ * `Campaigns` with delivery. A writing method locks the campaign until `close`; it throws `JobError` if another process
+ * holds the lock. `results` includes recipients from lists.
  */
 export class ForeignCampaigns implements Campaigns {
 	readonly #api: Api;
@@ -111,7 +111,7 @@ export class ForeignCampaigns implements Campaigns {
 		return page;
 	};
 
-	/** After an interruption, reads the list from the start: it may have changed, so no position is reliable. */
+	/** A repeated call reads the list from the start, because the list may have changed since the interruption. */
 	readonly addList: Campaigns['addList'] = async (id, listId, call) => {
 		await this.#writing(id);
 		const { writes } = await this.#opened('existing');
@@ -138,7 +138,7 @@ export class ForeignCampaigns implements Campaigns {
 		return (await add('last', [])).ack;
 	};
 
-	/** Sends all waiting messages. Throws `conflict` unless the campaign is released, and errors of the store. */
+	/** Sends all waiting messages. Throws `conflict` if the campaign is not released, and errors of the store. */
 	async deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered> {
 		const { connections, rate, uncertain, onProgress } = how;
 		const campaigns = await this.#writing(id);
@@ -200,7 +200,7 @@ export class ForeignCampaigns implements Campaigns {
 		if (this.#options.isTrial === true) return this.#files.assertNotThere(key);
 		const holding = this.#locks.get(key) ?? this.#files.hold(key, `this campaign ("${key}")`);
 		this.#locks.set(key, holding);
-		// Forget a refused lock, because the other process may release it later.
+		// Forget a refused lock, because the other process may release it before the next call.
 		holding.catch(() => this.#locks.delete(key));
 		await holding;
 		this.#files.assertNotThere(key);

@@ -70,17 +70,17 @@ function keptImport(store: Store, kept: RowImport, release: () => Promise<void>)
 	};
 }
 
-/** Starting the thread takes longer than reading the rows of a smaller file. */
+/** Below this size, the thread starts more slowly than this thread reads the rows. */
 const minBytes = 1024 * 1024;
 
-/** Returns null if this thread should read the rows. Pass the options with which the table was opened. */
+/** Returns null if this thread should read the rows. Takes the options with which the caller opened the table. */
 export async function bundlesOf(
 	path: string,
 	{ encoding = 'auto', delimiter = 'auto' }: TableOptions,
 	signal: AbortSignal,
 ): Promise<ReadBundles | null> {
 	const file = await stat(path).catch(() => null);
-	// Only a regular file can be opened twice; a named pipe cannot.
+	// A named pipe cannot be opened a second time.
 	if (file === null || !file.isFile() || file.size < minBytes) return null;
 	const { readInThread } = await import('../../threads/table-reader.js');
 	return (request) => readInThread({ path, encoding, delimiter, request }, signal);

@@ -82,7 +82,7 @@ function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Mom
 		},
 		lately: async () => {
 			const { timeZone } = await settings();
-			// Another check reports a time zone that this Node.js does not know.
+			// Use UTC if this Node.js does not know the zone; another check reports the zone.
 			const to = dayOf(now(), isTimeZone(timeZone) ? timeZone : 'UTC');
 			const query = { from: addDays(to, -6), to, campaign: null, tag: null, human: false };
 			const { daily, attempted } = await reads.reportFigures(query);
@@ -97,7 +97,7 @@ function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Mom
 	};
 }
 
-/** `retried`: the oldest delivery waiting for a retry. `tookOthersSince`: another one succeeded after its attempt. */
+/** `retried` is the oldest delivery waiting for a retry. `tookOthersSince`: the webhook accepted another one later. */
 async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number) {
 	const first = { webhook_id, page: 1, page_size: 1 };
 	const [failed, delivered, pending] = await Promise.all([
@@ -122,8 +122,8 @@ async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number)
 }
 
 /**
- * Checks the whole file, and describes a few rows whose parent is missing. Throws `DatabaseMissing`, and `StoreError`
- * with SQLite's own words if the file is damaged.
+ * Checks the whole file. Returns descriptions of a few rows whose parent is missing. Throws `DatabaseMissing`, or
+ * `StoreError` with SQLite's own words if the file is damaged.
  */
 export function readWhole(url: string): string[] {
 	if (isPostgres(url)) return [];
@@ -138,7 +138,7 @@ export function readWhole(url: string): string[] {
 }
 
 /**
- * Returns nothing if the default database does not exist yet. Never creates, migrates or writes one. Rejects with
+ * Returns an empty array if the default database is missing. Never creates, migrates or writes a database. Rejects with
  * `DatabaseMissing`, `UnsupportedDatabase` and `StoreError`.
  */
 export async function countSecrets({ url, create }: LocalTarget, clock: Clock): Promise<SecretCount[]> {

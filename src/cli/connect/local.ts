@@ -41,8 +41,8 @@ import { readWrappingKeys } from './wrapping-keys.js';
 export type LocalTarget = Extract<Target, { kind: 'local' }>;
 
 /**
- * Opens the database now, and all else at its first use; `close` closes both. Rejects like `openStore`:
- * `DatabaseMissing`, `UnsupportedDatabase`, `StoreError`.
+ * Opens the database now, and everything else at its first use. Rejects with `DatabaseMissing`, `UnsupportedDatabase`
+ * and `StoreError`.
  */
 export async function connectLocal(
 	target: LocalTarget,
@@ -143,8 +143,8 @@ async function normalValues(values: Values) {
 }
 
 /**
- * The store of `serve` and of a worker runs in threads, so that answering and sending do not wait for the disk. The one
- * thread of a worker also checkpoints the log when it commits.
+ * The store of `serve` and of a worker runs in threads, so that HTTP and SMTP do not wait for the disk. A worker has
+ * one store thread, which also checkpoints the log after commits.
  */
 async function openLocal(
 	target: LocalTarget,
@@ -213,7 +213,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 				const values = await listSettings(store);
 				return Object.fromEntries(values.map(([name, value]) => [name, isShown(name) ? value : '********']));
 			},
-			/** Returns why the setting cannot have this value; null if it can. */
+			/** Returns the reason for refusing the value, or null. */
 			whyNot: async (name: string, value: string) => {
 				if (name !== 'smtp_url') return settingProblem(name, value);
 				return (await import('./mail.js')).smtpUrlProblem(value) ?? settingProblem(name, value);
@@ -247,7 +247,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 		secrets: {
 			hasKey: parts.keys.length > 0,
 			counts: () => store.reads.secretCounts(),
-			/** Rewrites all secrets (`isTrial`: none), unless other processes have the database open. Returns these processes. */
+			/** Rewrites all secrets, except in a trial. If other processes have the database open, only returns them. */
 			rewrite: (command: { as: 'wrapped' | 'plain'; isTrial: boolean }) =>
 				store.writes.rewriteSecrets({ ...command, now: clock.now() }),
 		},
@@ -272,7 +272,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 			}
 		},
 		testSmtp: async (signal: AbortSignal) => (await lazy.mailer()).testSmtp(signal),
-		/** Sends due messages unless `sending` is null. Throws if it cannot listen on the port. */
+		/** Also sends due messages unless `sending` is null. Throws if it cannot listen on the port. */
 		serve: async (options: ServeOptions): Promise<RunningServer> => {
 			const { serveLocal } = await import('./serve.js');
 			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);

@@ -24,7 +24,7 @@ export interface MailSink {
 	close(): Promise<void>;
 }
 
-/** Bytes. Gmail accepts 25 MB; a test with this server should not fail because of its limit. */
+/** Larger than the limits of mail providers (Gmail: 25 MB), so that no test fails because of this server. */
 const mostBytes = 100 * 1024 * 1024;
 
 /**

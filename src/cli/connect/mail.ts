@@ -29,7 +29,9 @@ export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
 
 export interface DeliverOptions {
 	scope: DeliveryScope;
-	/** `settled`: ends when no message of the scope is due. `stopped`: waits for further messages until the signal. */
+	/**
+	 * `settled` ends when no message of the scope is due. `stopped` waits for more messages until the signal is aborted.
+	 */
 	until: 'settled' | 'stopped';
 	connections?: number;
 	rate?: number;
@@ -45,7 +47,10 @@ export interface DeliverOptions {
 }
 
 export interface DeliverySummary {
-	/** `paused`: by hand or for a fault of the mail server. `stalled`: no outcome in `stallMs`. `closed`: window over. */
+	/**
+	 * `paused`: by a user or by a fault of the mail server. `stalled`: no outcome within `stallMs`. `closed`: the send
+	 * window has ended.
+	 */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	reason: string | null;
 	counts: DeliveryCounts;
@@ -54,7 +59,7 @@ export interface DeliverySummary {
 
 export type Mailer = ReturnType<typeof createMailer>;
 
-/** Bytes of compiled contents: about 250 whose body has 10 KB, or 25 with 100 KB. */
+/** Enough for 250 compiled contents with a body of 10 KB, or 25 with 100 KB. */
 const contentCacheBytes = 16 * 1024 * 1024;
 
 export function assertSmtpUrl(url: string | null | undefined): void {
@@ -69,8 +74,8 @@ export function smtpUrlProblem(url: string): string | null {
 }
 
 /**
- * Create one per connection, and close it before the store. Each call reads the settings, so that changes apply at
- * once. Without a mail server, `deliver` and `testSmtp` throw `NoSmtp`.
+ * Create one per connection, and close it before the store. Each call reads the settings, so changes apply at once.
+ * `deliver` and `testSmtp` throw `NoSmtp` if no mail server is set.
  */
 export function createMailer(parts: LocalParts) {
 	const { store, clock } = parts;
@@ -126,14 +131,14 @@ export function createMailer(parts: LocalParts) {
 	};
 }
 
-/** Without a public URL, mails have links only if the mail server is on this machine, to which the links then lead. */
+/** Without a public URL, links lead to this machine, but only if the mail server is on this machine too. */
 function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | null {
 	return publicUrl ?? (isLoopbackUrl(smtpUrl) ? linkBase : null);
 }
 
 /**
- * Returns how to reach the mail server. The user's certificate authority (`smtp_ca`) makes TLS required, because a
- * stripped STARTTLS would skip the check. Throws `NoSmtp` and `invalid`.
+ * Throws `NoSmtp` and `invalid`. A certificate authority (`smtp_ca`) makes TLS required: if an attacker removed
+ * STARTTLS from the EHLO reply, opportunistic TLS would send without checking the certificate.
  */
 export function smtpOf(
 	settings: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa' | 'smtpEhloName' | 'publicUrl'>,
@@ -153,7 +158,7 @@ export function smtpOf(
 	};
 }
 
-/** EHLO may use this address's domain. A connection carries mail of all senders, so take the first sender. */
+/** EHLO may use the domain of the first sender. One connection carries mail of all senders, so any choice would do. */
 export async function firstSender(reads: Pick<Reads, 'pageSenders'>): Promise<string | null> {
 	return (await reads.pageSenders({ page: 1, page_size: 1 })).results[0]?.from_email ?? null;
 }

@@ -61,7 +61,7 @@ export function createNotifier({ store, clock }: NotifierParts) {
 
 const againMs = 2_000;
 
-/** Sends the notifications of `serve`. Logs and retries failures. `stop` gives calls in progress 8 s. */
+/** Sends the notifications of `serve`. Logs and retries failures. `stop` waits up to 8 s for calls in progress. */
 export function startNotifying(parts: NotifierParts, log: (line: object) => void): { stop(): Promise<void> } {
 	const notifier = createNotifier(parts);
 	const stopping = new AbortController();
@@ -83,7 +83,7 @@ export function startNotifying(parts: NotifierParts, log: (line: object) => void
 	};
 }
 
-/** Sends notifications while `deliver` runs, then those about its messages. Turns their errors into warnings. */
+/** Sends notifications during `deliver`, then those for its messages. Turns errors of notifications into warnings. */
 export async function notifyBeside(
 	notifier: Pick<ReturnType<typeof createNotifier>, 'run'>,
 	{ options, warn }: { options: DeliverOptions; warn: (text: string) => void },

@@ -23,18 +23,20 @@ interface FirstWrite {
 }
 
 export interface ConnectDependencies {
-	/** `serve` and `worker` keep running: other processes see them, and the store of `serve` runs in threads. */
+	/** `serve` and `worker` keep running. Other processes see them in the database. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	isTrial?: boolean;
-	/** A missing database counts as empty until the first write creates it. Without this, it is created at once. */
+	/**
+	 * Delays the creation of a missing database until the first write. Reads find it empty. Absent: create it at once.
+	 */
 	firstWrite?: FirstWrite;
 	remote: RemoteOptions;
 	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;
 	trace: ((line: string) => void) | null;
-	/** Milliseconds to wait for a database that another process has locked, if shorter than usual. */
+	/** Milliseconds to wait for a database that another process has locked. Applies if shorter than the default. */
 	lockMs?: number;
-	/** Called for each wait that a person may notice. `what`: a mail server; default: the target. */
+	/** Called for each wait that a user may notice. `what` names the awaited server. Default: the target. */
 	onWait: ((what?: string) => Wait) | null;
 	warn: (text: string) => void;
 	signal?: AbortSignal;
@@ -54,7 +56,7 @@ export interface Presence {
 	storeFailed: (error: Error) => void;
 }
 
-/** A secret of the keyring: 256 bits. Its id is random, so that two databases do not use the same one. */
+/** The id is random, so that two databases do not have different secrets with the same id. */
 export function freshKey(): { id: number; secret: string } {
 	return { id: randomBytes(4).readUInt32BE(), secret: randomBytes(32).toString('base64url') };
 }
@@ -81,10 +83,10 @@ interface ClockStep {
 }
 
 const everyMs = 1_000;
-/** Smaller corrections of the clock do no harm, and NTP slews most of them. */
+/** Ignores smaller corrections, which are harmless. */
 const worthTelling: Micros = microsPerSecond;
 
-/** Checks the clock every second until stopped, without keeping the process alive. Ignores a fixed clock. */
+/** Checks the clock every second. The timer does not keep the process alive. Does nothing for a fixed clock. */
 export function watchClock(
 	{ clock, store }: Pick<LocalParts, 'clock' | 'store'>,
 	onStep: (step: ClockStep) => void,

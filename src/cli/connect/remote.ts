@@ -19,7 +19,6 @@ export function connectRemote(
 		...(signal !== undefined && { signal }),
 	});
 	let composer: Promise<RemoteComposer> | null = null;
-	// Load the composer on demand, because most commands do not compose mail.
 	const load = () => {
 		composer ??= import('./compose.js').then(({ createRemoteComposer }) => createRemoteComposer());
 		return composer;

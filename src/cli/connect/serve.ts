@@ -38,11 +38,14 @@ export interface ServeOptions {
 export interface RunningServer {
 	url: string;
 	publicUrl: string | null;
-	/** Resolves with the error that stopped the server. Otherwise never resolves. */
+	/** Resolves with the error that stopped the server. Stays pending otherwise. */
 	failed: Promise<Error>;
 	bounceSmtp: string | null;
 	newTokenFile: string | null;
-	/** Accepts no more work, ends requests and deliveries in flight within 10 s, and returns leases. */
+	/**
+	 * Accepts no more work, ends requests and deliveries in flight within 10 s, and returns leased messages to the
+	 * queue.
+	 */
 	close(): Promise<void>;
 }
 
@@ -54,17 +57,20 @@ interface ServeParts extends LocalParts {
 }
 
 const graceMs = 8_000;
-/** If `/readyz` was polled within this time, a proxy watches it, and will notice that the server is stopping. */
+/** A proxy that polled `/readyz` within this time will notice that the server is stopping. */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
-/** How long idle connections still accept requests: less than the 2 s after which nginx retries a refusing server. */
+/**
+ * How long idle connections still accept requests. Must be shorter than the 2 s after which nginx retries a server that
+ * refuses connections.
+ */
 const idleMs = 1_000;
-/** Limits the wait for bounce connections. They are then closed without a reply, so senders retry an interrupted mail. */
+/** Bounce connections still open after this time are closed without a reply, so that their senders retry the mail. */
 const smtpGraceMs = 3_000;
 
 /**
- * Listens, creates a token if there is no valid one, then sends. If it cannot listen, rejects before it creates a
- * token. Call `close` before closing the store and the mailer, which it leaves open.
+ * Listens, creates a token if there is no valid one, then starts sending. Rejects without a new token if it cannot
+ * listen. Close the server before the store and the mailer.
  */
 export async function serveLocal(parts: ServeParts, options: ServeOptions): Promise<RunningServer> {
 	const { store, engine, clock, presence, mailer } = parts;
@@ -188,7 +194,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
 		),
-		// Report how long messages wait, not how many do, because counting would read each of them for every request.
+		// Report how long messages wait. Counting them would read each waiting message for every request.
 		...Object.fromEntries(
 			waits.map(({ setting, limit, wait }) => [
 				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,
@@ -211,7 +217,7 @@ async function ensureToken({ store, clock, tokenFile: file }: ServeParts): Promi
 		scopes: ['admin'],
 		now: clock.now(),
 	});
-	// Rename it into place, so that nobody reads half a token.
+	// Rename the finished file into place, so that no program reads half a token.
 	if (isMade) await rename(fresh, file);
 	else await rm(fresh);
 	return isMade ? file : null;
@@ -225,7 +231,7 @@ interface SendingOptions extends Pick<DeliverOptions, 'connections' | 'rate'> {
 
 const settingsEveryMs = 2_000;
 
-/** Starts at once; logs failures and retries. `stop` never rejects. Close store and mailer after it. */
+/** Starts at once. Logs and retries failures. `stop` never rejects. Close the store and the mailer after `stop`. */
 export function startSending({ store, mailer, log, ...pace }: SendingOptions) {
 	const stopping = new AbortController();
 	let paused: string | null = null;
@@ -253,7 +259,7 @@ export function startSending({ store, mailer, log, ...pace }: SendingOptions) {
 					paused = reason;
 					log({ event: 'sending_paused', reason, retry_in_ms: ms });
 				},
-				// Do not set `paused`: no event reports the end of a manual pause, so its state is read from the database.
+				// Do not set `paused`, because no event reports the end of a manual pause. The database tells its state.
 				onHeld: (reason) => log({ event: 'sending_paused', reason }),
 				onWarning: (warning) => log({ event: 'content_warning', warning }),
 			});
@@ -312,7 +318,9 @@ function trackingPages(
 	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
-/** Caches `read` for `ms`, because each open or bounce calls it, and it may write a new key. Caches no failures. */
+/**
+ * Caches the result for `ms`, because each open or bounce calls `read`, which may write a new key. Caches no failure.
+ */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {

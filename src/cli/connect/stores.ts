@@ -16,8 +16,8 @@ interface WalkOptions {
 const worthwhileSlices = 20;
 
 /**
- * Returns the store, but after `worthwhileSlices` calls of `encodeSubscriberTuples`, a thread runs the further ones. If
- * the thread fails, the store itself reads. Pass a store that was just opened.
+ * Moves long walks to a thread: after `worthwhileSlices` calls of `encodeSubscriberTuples`, the thread runs the next
+ * ones. If the thread fails, the store runs them. Pass a store that has just been opened.
  */
 export function withWalkReader(store: Store, { url, ...options }: WalkOptions): Store {
 	if (isPostgres(url) || isPrivate(url) || availableParallelism() < 2) return store;
@@ -69,8 +69,8 @@ function identityOf(url: string): string | null {
 }
 
 /**
- * Reads from `empty` until a write makes the database, or `isThere` says that another process has made it. If making it
- * fails, rejects the write; the next write tries again. `close` closes `empty` too.
+ * Reads from `empty` until a write creates the database or another process has created it (`isThere`). If the creation
+ * fails, the write rejects, and the next write tries again. `close` also closes `empty`.
  */
 export function storeMadeOnWrite(
 	empty: Store,

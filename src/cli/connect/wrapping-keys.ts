@@ -10,8 +10,8 @@ const mostBytes = 64 * 1024;
 const hint = 'one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32';
 
 /**
- * The first key wraps, and all unwrap. Returns none if the environment names none. Throws `ConfigError` (78) for an
- * invalid key. Only warns about a file that other users may read, because a service that does not start does more harm.
+ * The first key encrypts; all keys decrypt. Returns none if the environment names none. Throws `ConfigError` for an
+ * invalid key. Only warns about a file that other users can read, because a service that does not start is worse.
  */
 export function readWrappingKeys(
 	env: Readonly<Record<string, string | undefined>>,

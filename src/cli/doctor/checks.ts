@@ -12,13 +12,13 @@ export type Group = (typeof groups)[number];
 
 const waiting: ReadonlySet<string> = new Set<Group>(['smtp', 'dns', 'connection', 'service']);
 
-/** `problem`: something does not work, or will stop working; `warning`: it works, but needs attention. */
+/** `problem`: something does not work or will stop working. `warning`: something works, but needs attention. */
 export type Level = 'ok' | 'warning' | 'problem' | 'skipped';
 
 export interface Verdict {
 	level: Level;
 	message: string;
-	/** A command, a DNS record or a sentence, or several steps, one per line; null if there is nothing to do. */
+	/** A command, a DNS record or a sentence. Several steps have one line each. Null: nothing to do. */
 	fix: string | null;
 }
 
@@ -26,7 +26,7 @@ export interface Finding extends Verdict {
 	check: string;
 }
 
-/** The keys of a finding, in the order they are printed. The steps of a fix are joined into one line. */
+/** The order is the order of the output. The lines of a fix are joined into one. */
 export const columns: Columns<Finding> = [
 	column('check', 'CHECK', { isName: true }),
 	column('level', 'LEVEL'),
@@ -43,26 +43,29 @@ export const skipped = verdict('skipped');
 export const warning = verdict('warning');
 export const problem = verdict('problem');
 
-/** Thrown by a check that cannot run: the report shows it as skipped, with this reason. */
+/** Thrown by a check that cannot run. The report shows the check as skipped, with this message. */
 export class Skip extends Error {}
 
 export type Answer = Verdict | readonly Verdict[];
 type Check = () => Answer | Promise<Answer>;
 
-/** Scripts rely on the names. A report has the checks by group, and within a group in this order. */
+/** Scripts rely on the names. The report keeps this order within a group. */
 export type Checks = Readonly<Record<`${Group}.${string}`, Check>>;
 
 export interface Surroundings {
-	/** Returns a mailctl command that users can paste, with the target of this call. */
+	/** Returns a command that users can paste, with the current target. */
 	line(...command: readonly string[]): string;
 	text(hint: Hint): string;
 	now(): Micros;
 	moment(at: Micros): string;
 	until(at: Micros): string;
 	isFull: boolean;
-	/** Aborts a request to another machine after `ms` (default 5 s) or `--timeout`, and when the run ends. */
+	/**
+	 * Returns a signal for a request to another machine. It aborts after `ms` (default 5 s), after `--timeout`, or with
+	 * the command.
+	 */
 	timeout(ms?: number): AbortSignal;
-	/** Call it before a request to another machine. Throws `Skip` with --offline. */
+	/** Call this before each request to another machine. Throws `Skip` with `--offline`. */
 	goOnline(): void;
 }
 
@@ -74,7 +77,7 @@ export function once<T>(ask: () => Promise<T>): () => Promise<T> {
 	};
 }
 
-/** Returns the text of an error. If several addresses were tried, the first error is enough. */
+/** If several addresses were tried, returns the first error. */
 export function firstError(error: unknown): string {
 	if (error instanceof AggregateError && error.errors.length > 0) return firstError(error.errors[0]);
 	return error instanceof Error ? tlsReason(error.message) : String(error);
@@ -97,8 +100,9 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Checks 
 }
 
 /**
- * Returns findings in the order of the checks. Starts the checks that wait for other machines last and together: their
- * answers would seem late while this thread reads a large database. Skips checks without a result when `signal` aborts.
+ * Runs the checks, and returns findings in their order. Checks that wait for other machines run last and together:
+ * while SQLite blocks this thread, their answers would seem late. When `signal` aborts, unfinished checks count as
+ * skipped.
  */
 export async function runChecks(checks: Checks, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {
 	const late = new Promise<Verdict>((resolve) => {

@@ -16,7 +16,7 @@ interface Options extends Selection {
 	nameServer: string | undefined;
 }
 
-/** Returns exit code 11 for problems. After an abort, prints a partial report and throws the reason. */
+/** Returns exit code 11 for problems. If the signal is aborted, prints the findings so far and throws its reason. */
 export async function doctorCommand(
 	cx: CommandContext,
 	options: Options & { strict: boolean },
@@ -63,14 +63,14 @@ export async function findFaults(
 	}
 }
 
-/** Aborts with a reason that names the limit. `AbortSignal.timeout` says only "the operation was aborted". */
+/** Aborts with a reason that names the limit. The reason of `AbortSignal.timeout` does not. */
 function timeoutAfter(signal: AbortSignal, ms: number): AbortSignal {
 	const controller = new AbortController();
 	setTimeout(() => controller.abort(new Error(`no answer within ${ms / 1_000} s`)), ms).unref();
 	return AbortSignal.any([signal, controller.signal]);
 }
 
-/** `--quiet` omits findings without a problem, except from JSON, which has the same shape with every option. */
+/** `--quiet` omits findings without a problem. JSON keeps them, so that its shape does not depend on options. */
 async function print(cx: CommandContext, findings: readonly Finding[]): Promise<void> {
 	const { isBare, format } = cx.out;
 	const isBad = ({ level }: Finding) => level === 'problem' || level === 'warning';

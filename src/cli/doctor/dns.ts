@@ -9,9 +9,9 @@ import type { Database } from './sending.js';
 
 type Names = ReturnType<typeof createNames>;
 
-/** `server`: the DNS server; undefined: the servers of this machine. Throws `UsageError` for an invalid address. */
+/** Undefined: the name servers of this machine. Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined) {
-	// Makes two tries within five seconds, because a silent server must not delay the report.
+	// Two tries take less than five seconds, so a silent server does not delay the report.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });
 	if (server !== undefined) {
 		if (!isServer(server))
@@ -35,7 +35,9 @@ export function createNames(server: string | undefined) {
 	return {
 		txt: async (name: string) =>
 			(await ask(resolver.resolveTxt(name)))?.map((strings) => strings.join('')) ?? null,
-		/** Returns mail hosts, the preferred one first. An empty name means that the domain accepts no mail (RFC 7505). */
+		/**
+		 * Returns mail hosts, the preferred host first. An empty name means that the domain accepts no mail (RFC 7505).
+		 */
 		mx: async (name: string) => {
 			const records = (await ask(resolver.resolveMx(name))) ?? [];
 			return records.sort((a, b) => a.priority - b.priority).map(({ exchange }) => exchange);
@@ -49,7 +51,7 @@ export function createNames(server: string | undefined) {
 	};
 }
 
-/** Checks the port too, because in Node.js port 0 aborts the process, and a port above 65535 wraps around. */
+/** Checks the port, because Node.js aborts the process for port 0 and takes ports above 65535 modulo 65536. */
 function isServer(text: string): boolean {
 	if (isIP(text) !== 0) return true;
 	const parts = /^(?:\[(?<six>[^\]]*)\]|(?<four>[^:]*))(?::(?<port>\d+))?$/.exec(text)?.groups;
@@ -76,7 +78,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		...(await senderDomains()),
 		...(await contents().dkimKeys()).map(({ domain }) => domain),
 	];
-	/** Skips domains that do not exist, whose records nobody can set, unless `missing` judges them. */
+	/** Skips domains that do not exist, unless `missing` judges them. Nobody can publish records for such a domain. */
 	const each = async (find: () => Promise<readonly string[]>, judge: Judge, more: Others = {}) => {
 		const { missing = (domain) => skipped(`${domain} does not exist`), unasked } = more;
 		if (unasked === undefined) goOnline();
@@ -95,7 +97,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		const found = (await Promise.all(domains.slice(0, mostDomains).map(judgeOne))).flat();
 		if (domains.length > mostDomains)
 			found.push(skipped(`${domains.length - mostDomains} more domains were not checked`));
-		// Domains may be skipped for the same reason. Report it once.
+		// Several domains may be skipped for one reason. Report the reason once.
 		return [...new Map(found.map((one) => [one.message, one])).values()];
 	};
 	return {
@@ -134,7 +136,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 				unsigned(domain) ?? Promise.all(keys.filter((key) => key.domain === domain).map(judgeKey));
 			return each(signedDomains, judge, { unasked: unsigned });
 		},
-		// Receivers look at the domain of the return path (RFC 7208 s.2.4).
+		// SPF applies to the domain of the return path (RFC 7208 s.2.4).
 		'dns.spf': () =>
 			each(async () => {
 				const bounces = await bounceDomains();
@@ -142,7 +144,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 			}, judgeSpf),
 		'dns.dmarc': () =>
 			each(senderDomains, async (domain) => {
-				// Use the record of the domain, or else of a parent domain (RFC 7489 s.6.6.3, RFC 9989).
+				// Use the record of the domain, or else of its closest parent (RFC 7489 s.6.6.3, RFC 9989).
 				const labels = domain.split('.');
 				for (let at = 0; at === 0 || at < labels.length - 1; at += 1) {
 					const name = `_dmarc.${labels.slice(at).join('.')}`;
@@ -163,7 +165,7 @@ type Judge = (domain: string, texts: readonly string[]) => Answer | Promise<Answ
 
 interface Others {
 	missing?: (domain: string) => Verdict;
-	/** Judges a domain without DNS; null if it needs DNS. */
+	/** Judges the domain when DNS cannot be asked. Null: DNS is necessary. */
 	unasked?: (domain: string) => Verdict | null;
 }
 
@@ -191,7 +193,7 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 	const mx = await names.mx(domain);
 	const hosts = mx.filter((host) => host !== '');
 	if (hosts.length > 0) return ok(`bounces to ${address} arrive at ${hosts.join(', ')}`);
-	// Without MX records mail goes to the host itself (RFC 5321 s.5.1).
+	// A domain without MX records receives mail at its own address (RFC 5321 s.5.1).
 	const host = mx.length > 0 ? [] : await names.addresses(domain);
 	if (host === null) throw new Skip(`${domain} does not exist`);
 	if (host.length > 0) return ok(`bounces to ${address} arrive at ${domain} itself`);
@@ -201,8 +203,8 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 }
 
 /**
- * Accepts any answer below 500, because a proxy may forward only the pages that mails link to. A proxy whose server is
- * down answers 5xx. Only warns about a URL that does not answer, because networks often cannot reach their own public address.
+ * Any status below 500 passes, because a proxy may forward only the pages that mails link to. A proxy without its
+ * server answers 5xx. A silent URL is only a warning, because many networks cannot reach their own public address.
  */
 async function visit(publicUrl: string, { line, timeout }: Surroundings): Promise<Verdict> {
 	const limit = timeout();
@@ -212,11 +214,11 @@ async function visit(publicUrl: string, { line, timeout }: Surroundings): Promis
 		if (status < 500) return ok(`${publicUrl} answers`);
 		return warning(`${publicUrl} answers ${status}, so links in mails do not work`, line('serve'));
 	} catch (error) {
-		// The error of `fetch` itself always says "fetch failed".
+		// The message of `fetch` is always "fetch failed"; its cause has the reason.
 		const cause = limit.aborted ? limit.reason : error instanceof Error ? error.cause : error;
 		const code = codeOf(cause);
 		const says = `${publicUrl} does not answer this machine: ${whyUnreachable(code) ?? firstError(cause)}`;
-		// A firewall may block only this machine, but a name that does not exist is missing for everybody.
+		// A firewall may block only this machine, but a missing name is missing for everybody.
 		if (code !== 'ENOTFOUND') return warning(says, line('serve'));
 		const { hostname } = new URL(publicUrl);
 		return problem(says, `publish an address for ${hostname} in DNS, or change the public URL`);

@@ -25,7 +25,7 @@ export async function localChecks(
 ): Promise<{ checks: Checks; close(): Promise<void> }> {
 	const names = createNames(nameServer);
 	const isOnServer = isPostgres(url);
-	// List the files before opening the database, because an open database has temporary files beside it.
+	// List the files before opening the database, because an open database has more files.
 	const files = isOnServer ? [] : databaseFiles(url);
 	const keys = await readKeys(cx);
 	const { inspect } = await import('../connect/inspect.js');
@@ -66,7 +66,7 @@ export async function localChecks(
 	};
 }
 
-/** False if the configuration is unreadable: it may name another database than the default one. */
+/** An unreadable configuration may name another database than the default one. */
 function isNamed({ settings, paths }: CommandContext): boolean {
 	if (settings.target.origin.level !== 'default') return true;
 	try {
@@ -86,19 +86,21 @@ async function readKeys({ io }: CommandContext) {
 	}
 }
 
-/** Returns the database file and its companions, which SQLite keeps beside the file that a link points to. */
+/** Returns the database file and its companions. SQLite follows links and keeps companions beside the real file. */
 function databaseFiles(path: string): string[] {
 	if (!existsSync(path)) return [];
 	const file = realpathSync(path);
 	return ['', '-wal', '-shm', '-journal'].map((suffix) => file + suffix).filter((one) => existsSync(one));
 }
 
-/** A quick check takes 1 ms of CPU per MiB, or 10 ms from a slow disk. Meanwhile, the process handles no signal. */
+/** A quick check takes 1 ms of CPU per MiB, or 10 ms from a slow disk, and blocks signal handlers meanwhile. */
 const quickBytes = 128 * mebibyte;
-/** SQLite shortens the log to 64 MiB after a checkpoint. */
+/** Normal logs are smaller, because SQLite shortens the log to 64 MiB after a checkpoint. */
 const longLogBytes = 256 * mebibyte;
 
-/** An error says why the database is not open. Null if an unreadable configuration may name another database. */
+/**
+ * `Error`: why the database could not be opened. Null: the configuration, which may name the database, is unreadable.
+ */
 type Found = Inspected | Error | null;
 
 function fileChecks(path: string, found: Found, { contents, ...around }: Database): Checks {
@@ -209,13 +211,13 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 		throw new Skip(`the file has ${sizeText(bytes.file)}, which ${line('doctor', '--full')} reads`);
 	let said: string[];
 	try {
-		// SQLite puts a heading and several sentences into one message.
+		// One message of SQLite may have a heading and several lines.
 		said = findDamage(isFull ? 'whole' : 'quick').flatMap((one) => one.split('\n'));
 	} catch (error) {
 		if (!(error instanceof StoreError)) throw error;
 		const check = 'check the disk (dmesg, smartctl): the file may be sound';
 		if (error.code !== 'damaged') return problem('the disk cannot read the file', check);
-		// SQLite sometimes reports an unreadable page as damage.
+		// SQLite may report a page that the disk cannot read as damage.
 		return problem('the file seems damaged', `if dmesg shows no error of the disk: ${restore}`);
 	}
 	if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
@@ -224,7 +226,9 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
-/** Bytes. Warns below a tenth of the disk, but at least 1 GiB and at most 20 GiB, enough for years on a large disk. */
+/**
+ * Warns if less than a tenth of the disk is free. The limit is at least 1 GiB, and at most 20 GiB, enough for years.
+ */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
 	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
 	const fix = 'free some space, or move the database';
@@ -232,7 +236,7 @@ export function judgeSpace({ free, total }: { free: number; total: number }): Ve
 	return free < Math.max(gibibyte, Math.min(total / 10, 20 * gibibyte)) ? warning(says, fix) : ok(says);
 }
 
-/** Warns if the clock is far ahead of the last use of the database: expired data then stays for another day. */
+/** Expired data stays for another day if the clock is far ahead of the last use of the database. */
 async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | null> {
 	const ahead = await contents.clockAhead();
 	if (ahead <= 0) return null;

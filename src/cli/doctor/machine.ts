@@ -1,4 +1,4 @@
-/** Checks of this machine and its configuration, and rules for certificates and clocks of both kinds of target. */
+/** Checks of this machine and its configuration. Also judges certificates and clocks for local and remote targets. */
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, rootCertificates } from 'node:tls';
@@ -30,7 +30,7 @@ async function judgeAccess(
 	folders: readonly (string | null)[],
 ): Promise<Answer> {
 	if (process.platform === 'win32') throw new Skip('file permissions are not checked on Windows');
-	// Ignore the mode of a device, which its reader should not change.
+	// Only files count. Nobody should change the mode of a device to please this check.
 	const modeOf = async (path: string) => {
 		const found = await stat(path).catch(() => null);
 		return found?.isFile() ? found.mode & 0o077 : 0;
@@ -40,7 +40,7 @@ async function judgeAccess(
 	const bits = modes.reduce((all, mode) => all | mode, 0);
 	const may = `${who(bits)} can ${(bits & 0o022) === 0 ? 'read' : 'change'}`;
 	const fix = `chmod 600 ${open.map(shellWord).join(' ')}`;
-	// A user who can change this file decides where tokens are sent.
+	// A user who can change the configuration decides where mailctl sends tokens.
 	const writers = (await modeOf(config)) & 0o022;
 	const complaints = [
 		open.length > 0 ? problem(`${may} ${open[0]}, which holds secrets`, fix) : null,
@@ -51,16 +51,16 @@ async function judgeAccess(
 }
 
 /**
- * Judges the folder of files with secrets. A user who may write to it can replace the files, and can put a forged log,
- * which SQLite trusts, beside a database. Returns null if no other user may write.
+ * A user who can write to the folder can replace its files, or place a forged log beside a database, which SQLite
+ * trusts. Returns null if no other user can write.
  */
 async function judgeFolder(path: string | null): Promise<Verdict | null> {
 	const found = path === null ? null : await stat(path).catch(() => null);
 	if (path === null || !found?.isDirectory()) return null;
-	// On most systems, a group with the same number as its owner has no other member.
+	// A group with the same number as the owner is usually the private group of that user.
 	const bits = found.mode & (found.gid === found.uid ? 0o002 : 0o022);
 	if (bits === 0) return null;
-	// The mode of a folder such as /tmp must not change.
+	// `chmod` would break a shared folder with the sticky bit, such as /tmp.
 	const fix = (found.mode & 0o1000) === 0 ? `chmod go-w ${shellWord(path)}` : null;
 	const says = `${who(bits)} can write to the folder ${path}, which holds secrets`;
 	return problem(says, fix ?? 'use a private folder: mkdir -m 700 FOLDER');
@@ -73,11 +73,11 @@ function who(bits: number): string {
 interface Asked extends Pick<ConnectionOptions, 'rejectUnauthorized'> {
 	host: string;
 	port: number;
-	/** Certificate authorities in PEM, besides those of this machine. */
+	/** Certificate authorities in PEM, in addition to those of Node.js. */
 	ca: string | null;
 }
 
-/** Returns when the certificate expires, after a TLS handshake only. Rejects if TLS fails, and with the signal's reason. */
+/** Returns when the certificate expires. Makes only a TLS handshake. Rejects if TLS fails or the signal is aborted. */
 export function validityOf({ ca, ...asked }: Asked, signal: AbortSignal): Promise<Micros> {
 	return new Promise((resolve, reject) => {
 		const name = isIP(asked.host) === 0 ? { servername: asked.host } : {};
@@ -99,7 +99,7 @@ export function validityOf({ ca, ...asked }: Asked, signal: AbortSignal): Promis
 
 interface Judged {
 	now: Micros;
-	/** False makes an expired certificate only a warning, because nobody verifies it. */
+	/** False if mailctl does not verify the certificate. An expired certificate is then only a warning. */
 	isChecked: boolean;
 	renew: string;
 }

@@ -23,7 +23,7 @@ export async function remoteChecks(
 	let refusal: CliError | null = null;
 	const connection = await cx.connection().catch((error: unknown) => {
 		if (!(error instanceof CliError)) throw error;
-		// The token is unreadable or belongs to another deployment. Other checks still work without it.
+		// The token is unreadable or belongs to another service. The other checks run without a token.
 		refusal = error;
 		return cx.connectTo({ ...asked, token: null });
 	});
@@ -47,7 +47,6 @@ export async function remoteChecks(
 	};
 }
 
-/** With plain http, every machine on the path can read the token. */
 function judgeUrl({ protocol, hostname, host, origin }: URL, isInsecure: boolean): Verdict {
 	if (protocol !== 'https:')
 		return isLoopback(hostname)
@@ -70,14 +69,14 @@ async function judgeCertificate(cx: CommandContext, baseUrl: URL, around: Surrou
 		const validTo = await validityOf(asked, around.timeout());
 		return judgeValidity(host, validTo, { now: around.now(), isChecked, renew: 'renew it on the server' });
 	} catch (error) {
-		// The check `service.answers` reports why the service cannot be reached.
+		// The check `service.answers` already reports the reason.
 		if (['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED'].includes(codeOf(error))) throw new Skip('no connection');
 		const says = `no trusted TLS with ${host}:${port}: ${firstError(error)}`;
 		return problem(says, 'if you run your own authority, name it with --ca-cert FILE');
 	}
 }
 
-/** An answer of the service. `json` is the parsed body, if it is JSON. */
+/** `json` is null if the body is not JSON. */
 interface Answer {
 	status: number;
 	headers: Readonly<Record<string, string>>;
@@ -113,7 +112,10 @@ function serviceChecks(
 	const mustBeOurs = async () => {
 		if ((await description()) === null) throw new Skip('it is not a mailctl server');
 	};
-	/** Returns the status of a refusal; null if the service answered with lists. Throws `Skip` for anything else. */
+	/**
+	 * Returns 401 or 403 if the service refuses the request for lists, null if it answers with lists. Otherwise throws
+	 * `Skip`.
+	 */
 	const refusalOfLists = async () => {
 		const answer = await answered(lists);
 		if (answer.status === 401 || answer.status === 403) return answer.status;
@@ -138,7 +140,7 @@ function serviceChecks(
 		'service.token': async () => {
 			const status = await refusalOfLists();
 			if (status === null) return ok(hasToken ? 'the token is accepted' : 'the service needs no token');
-			// A 403 of mailctl means that the token lacks `read`. Other services may answer any refusal with 403.
+			// A mailctl server answers 403 if the token lacks `read`. Other services may answer 403 to any bad token.
 			if (hasToken && status === 403 && (await description()) !== null)
 				return warning('the token is accepted, but may not read lists (403)');
 			const fix = hintText(refusedTokenHint(cx.settings, cx.globals, cx.io.env), unnamed);
@@ -165,7 +167,7 @@ function serviceChecks(
 		},
 		'service.queue': async () => {
 			await mustBeOurs();
-			// A token with the scope `send` may ask for progress, even of a submission that does not exist.
+			// A token with the scope `send` may ask for the progress of any submission, even of one that does not exist.
 			const submission = '00000000-0000-4000-8000-000000000000';
 			const progress = async () =>
 				(await need(api, 'messages')).progress({ submission }, { signal: timeout() });
@@ -176,7 +178,7 @@ function serviceChecks(
 						: 'it does not tell the state of its queue',
 				);
 			});
-			// These commands work only on the machine with the server's database.
+			// These commands work only on the machine that has the server's database.
 			const there = 'on the machine of the server, with its --db or --profile:';
 			if (paused !== null) {
 				const said = textOf(paused) ?? 'no reason given';
@@ -189,7 +191,7 @@ function serviceChecks(
 	};
 }
 
-/** Parses the self-description of a mailctl server at `/`, which is untrusted; null for another service. */
+/** Reads the description that a mailctl server gives at `/`. Null: another service. The answer is untrusted. */
 function descriptionOf({ status, json }: Answer): string | null {
 	if (status !== 200 || !isRecord(json) || json['service'] !== 'mailctl') return null;
 	const { version, extensions } = json;
@@ -218,12 +220,12 @@ function judgeAnswer(answer: Answer): Verdict {
 	if (status === 429) return warning('it answers 429: too many requests', 'try again later');
 	if (status >= 300 && status < 400)
 		return problem(`it redirects to ${textOf(headers['location']) ?? ''}`, check);
-	// A 401 or 403 shows that the server checks tokens.
+	// 401 and 403 show that the service checks tokens.
 	if (status === 401 || status === 403 || isPage(answer)) return ok(`it answers ${status}`);
 	return problem(`${listsPath} answers ${status} without lists: this is another service`, check);
 }
 
-/** True if the answer has the API's page format, which an unrelated server is unlikely to return. */
+/** An unrelated server is unlikely to answer with the API's page format. */
 function isPage({ status, json }: Answer): boolean {
 	return (
 		status < 300 && isRecord(json) && typeof json['count'] === 'number' && Array.isArray(json['results'])

@@ -13,18 +13,20 @@ import type { Answer, Checks, Surroundings, Verdict } from './checks.js';
 import { firstError, ok, once, problem, Skip, warning } from './checks.js';
 import { judgeValidity } from './machine.js';
 
-/** `contents` returns what the database holds. Throws `Skip` if the database is not open. */
+/** `contents` throws `Skip` if the database is not open. */
 export interface Database extends Surroundings {
 	contents(): Contents;
 }
 
-/** Keys from the environment, by id; the first one wraps. `problem` says why they are unusable. */
+/**
+ * Ids of the keys in the environment. New secrets are encrypted with the first key. `problem`: why no key is usable.
+ */
 interface GivenKeys {
 	given: readonly { id: string }[];
 	problem: string | null;
 }
 
-/** Many mail servers delay the greeting for unknown clients, and disconnect those that do not wait. */
+/** Many mail servers delay the greeting for unknown clients, and disconnect a client that does not wait. */
 const mailServerMs = 15_000;
 
 export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys): Checks {
@@ -83,7 +85,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 		'settings.public-url': async () => {
 			const { publicUrl, smtpUrl } = await contents().settings();
 			const fix = set('public_url', 'https://HOST');
-			// With a mail server on this machine, which may be a test server, links lead to this machine.
+			// A mail server on this machine may be a test server, so links without a public URL lead to this machine.
 			const why = isLoopbackUrl(smtpUrl)
 				? 'so links in mails lead to this machine'
 				: 'so mails have no links for opens, clicks and unsubscribing';
@@ -158,7 +160,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 			}),
 		'queue.workers': async () => {
 			const { workers } = await queue();
-			// If a worker on another machine is killed, only its missing heartbeat shows it.
+			// A killed worker on another machine is noticed only by its missing heartbeat.
 			const gone = workers.filter(({ role, messages }) => role === null && messages > 0);
 			if (gone.length > 0)
 				return gone.map(({ host, pid, messages }) =>
@@ -205,7 +207,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 	};
 }
 
-/** Returns the steps after a pause, one per line: often a sentence, then commands. */
+/** Returns the steps that end a pause, one per line. */
 export function stepsOf(cause: PauseCause, line: Line): string {
 	const resume = line('engine', 'queue', 'resume');
 	const test = line('engine', 'smtp-test');
@@ -246,7 +248,7 @@ function judgeWaiting(queue: QueueState, { now, line, until }: Surroundings): Ve
 	return warning(`${says}, although a worker is running`, line('engine', 'queue', 'stats'));
 }
 
-/** Mailbox providers treat senders with this many invalid addresses as spammers. */
+/** Mailbox providers treat a sender as a spammer if more than 5 % of the addresses are invalid. */
 export function judgeBounced(lately: { attempted: number; hardBounced: number }, line: Line): Verdict {
 	const { attempted, hardBounced } = lately;
 	const says = `${numberText(hardBounced)} of ${counted(attempted, 'message')} in seven days hard-bounced`;
@@ -268,7 +270,7 @@ function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundin
 	}
 	if (failedLately > 0 && deliveredLately === 0)
 		return problem(`${name}: ${failed}, and none was delivered`, command('test', String(id)));
-	// The target may refuse one body. Only continuing refusals are a fault.
+	// The target may refuse a single body, so report only refusals that continue.
 	if (retried !== null && (!retried.tookOthersSince || now() - retried.since > microsPerDay)) {
 		const again = retried.next === null ? '' : `; it is tried again ${until(retried.next)}`;
 		const says = `${name} has been failing since ${moment(retried.since)}: ${retried.said}${again}`;

@@ -22,8 +22,8 @@ export interface Paint {
 }
 
 /**
- * Checks `--color`, then NO_COLOR (no-color.org: not empty), FORCE_COLOR and CLICOLOR_FORCE. By default, only a
- * terminal that is not dumb has colors.
+ * Checks `--color`, then NO_COLOR (no-color.org: not empty), FORCE_COLOR and CLICOLOR_FORCE. Otherwise, only a terminal
+ * that is not dumb has colors.
  */
 export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env: Env): boolean {
 	if (mode !== 'auto') return mode === 'always';

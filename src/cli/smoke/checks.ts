@@ -19,7 +19,7 @@ export interface RunOptions {
 }
 
 export function allChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Check[] {
-	// --send-to allows calls to hosts outside the deployment.
+	// `--send-to` also allows checks that make the service call another host.
 	const resources = resourceChecks(names, { callsOut: mail !== null });
 	return [
 		...accessChecks(cx, names),
@@ -51,7 +51,7 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 			const answer = await probe.get(listsPath);
 			const { status } = answer;
 			const { api, target } = await cx.connection();
-			// A mailctl server answers 401 to an unknown token, so its 403 means that the token lacks a right.
+			// A mailctl server answers 401 to an unknown token, so its 403 means that the token lacks a scope.
 			if (status === 403 && (await api.capabilities()).service !== 'unknown') return 'it may not read lists';
 			if (status === 401 || status === 403) {
 				const hasToken = target.kind !== 'remote' || target.token !== null;
@@ -78,7 +78,7 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 
 async function reach(probe: Probe): Promise<Answer> {
 	try {
-		// A host that never answers must not use up the deadline.
+		// Retry once at most, because a silent host would use up the deadline.
 		return await probe.call({ method: 'GET', path: listsPath, retries: 1 });
 	} catch (error) {
 		if (error instanceof ApiError && error.code === 'network') throw new Halted('unreachable', error.message);
@@ -90,14 +90,15 @@ async function reach(probe: Probe): Promise<Answer> {
 
 const reportPath = '/stat/reports/events-report/';
 
-/** The number of sent messages is unknown here, so check the shape, and that the days are the requested ones. */
+/** The check cannot know the number of sent messages, so it compares only the shape and the days. */
 const reportChecks: readonly Check[] = [
 	check('read', 'report.shape', 'the report has totals and days of the last week', async (probe) => {
 		const { sent, days } = await readReport(probe, reportPath);
 		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
 		return `${days.length} days, ${shown(sent)} sent`;
 	}),
-	// Take the last day from a report without dates, because today may be a future day in the service's zone.
+	// Count back from the last day of a report without dates. This machine's today may be a future day in the service's
+	// zone.
 	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
 		const last = (await readReport(probe, reportPath)).days.at(-1);
 		if (last === undefined) throw new Broken('the report without dates has no last day to count from');

@@ -44,7 +44,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	const mail = to === undefined || from === undefined ? null : { to, from };
 	const run = new Run(cx, { names, mail, signal });
 	try {
-		// Create the file before the checks run, so that an unwritable report is refused at once.
+		// Create the file before the checks, so that the command refuses an unwritable path at once.
 		const file = path === undefined ? null : await createOutputFile(path, 'replace');
 		try {
 			if (cx.dryRun) return await tell(cx, options, run);
@@ -100,19 +100,19 @@ async function publish(
 	else {
 		await file.write(text);
 		await file.finish();
-		// `-o json` prints its document on stdout, even if a file gets the report in another format.
+		// `-o json` also prints the report on stdout if a file gets it in another format.
 		if (asked === 'json') await cx.out.document(report);
 	}
 	if (file !== null || reporter !== 'text') await cx.note(summaryOf(report));
 }
 
 /**
- * After a signal or the deadline, gives 11 with leftovers, else 130, 143 or 12. Otherwise gives 6 for no answer, 4 for
- * a refused token, and 11 for failed checks or leftovers. Throws, so that machines read the reason on stderr too.
+ * After a signal or the deadline: 11 with leftovers, else 130, 143 or 12. Otherwise: 6 for no answer, 4 for a refused
+ * token, 11 for failed checks or leftovers. Throws most of them, so that machines can read the reason on stderr.
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;
-	// Return the code instead of throwing: once the signal is aborted, its error replaces any other error.
+	// Do not throw: after an abort, the frame replaces any error by the signal's reason.
 	if (leftovers.length > 0 && signal.aborted) return exits.found;
 	if (signal.aborted) throw signal.reason;
 	if (halted?.why === 'unreachable')

@@ -8,11 +8,11 @@ export type Group = (typeof groups)[number];
 
 export interface Check {
 	group: Group;
-	/** Scripts rely on it. Begins with the group: `lists.create`. */
+	/** Scripts rely on the id. It begins with the group: `lists.create`. */
 	id: string;
 	title: string;
 	need: 'read' | 'change' | 'send';
-	/** Throws `Broken` or `Skipped`; any other error is a failure too. A returned text is shown as a detail. */
+	/** Throws `Broken` or `Skipped`. Any other error counts as a failure. A returned text becomes the detail. */
 	run(probe: Probe): Promise<unknown>;
 }
 
@@ -25,7 +25,7 @@ export function check(need: Check['need'], id: CheckId, title: string, run: Chec
 export interface CheckResult extends Pick<Check, 'id' | 'title'> {
 	group: Group | 'cleanup';
 	outcome: 'pass' | 'fail' | 'skip' | 'deviation';
-	/** The reason of a failure or a skip, or the observation. May quote the deployment. */
+	/** The reason of a failure or a skip, or an observation. May quote answers of the service. */
 	detail: string | null;
 	duration_ms: number;
 }

@@ -1,4 +1,4 @@
-/** Sends the requests of checks to a deployment, and compares its answers with the service document. */
+/** Sends requests to a service, and compares its answers with the service document. */
 import type { WireExchange, WireRequest, WireResponse } from '../../api/api.js';
 import { backoff, parseRetryAfter, sleep } from '../../api/backoff.js';
 import { type Clock, microsPerMs } from '../../api/datetime.js';
@@ -31,14 +31,14 @@ interface CallerOptions {
 	clock: Clock;
 }
 
-/** Lets a change finish after the signal, because an interrupted POST may have created a record that must then be found. */
+/** Time for a change to finish after the signal. An interrupted POST would leave a record with an unknown id. */
 const changeGraceMs = 2_000;
 const maxWaitMs = 60_000;
 
 /**
- * Retries 429, and 503 with Retry-After, for every method, because the service did nothing. Retries lost connections
- * only for GET, PUT and DELETE. Returns other 5xx, which a check should find. Throws `ApiError` network, and the
- * signal's reason.
+ * Retries 429, and 503 with Retry-After, for every method, because the service has done nothing. Retries lost
+ * connections only for GET, PUT and DELETE. Returns other 5xx answers for the check to judge. Throws `ApiError`
+ * `network` and the signal's reason.
  */
 export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
 	const late = after(signal, changeGraceMs);
@@ -76,7 +76,6 @@ export function createCaller({ exchange, retries, signal, token, clock }: Caller
 	};
 }
 
-/** Returns a signal that aborts `ms` after the given one. */
 export function after(signal: AbortSignal, ms: number): AbortSignal {
 	const later = new AbortController();
 	const arm = () => void setTimeout(() => later.abort(signal.reason), ms).unref();
@@ -95,10 +94,10 @@ function parse(text: string): unknown {
 
 export class Broken extends Error {}
 
-/** The token lacks a right. Checks that only read are then skipped. */
+/** The token lacks a scope. A check that only reads is then skipped instead of failed. */
 export class Denied extends Broken {}
 
-/** No further check is possible: no answer at all, an answer of another service, or a refused token. */
+/** Further checks are pointless: the service does not answer, another service answers, or the token is refused. */
 export class Halted extends Broken {
 	readonly why: keyof typeof whyHalted;
 	constructor(why: keyof typeof whyHalted, message: string) {
@@ -118,7 +117,7 @@ export class Skipped extends Error {}
 export type Json = Readonly<Record<string, unknown>>;
 export type Shapes = RecordShape<Readonly<Record<string, Shape<unknown>>>>;
 
-/** A `fault` violates the service document. With `deviate`, the answer is unusual, but the document allows it. */
+/** `fault`: the answer violates the service document. `deviate`: the answer is unusual, but the document allows it. */
 type Grade = 'fault' | 'deviate';
 
 interface ReadPage {
@@ -130,7 +129,7 @@ interface ReadPage {
 
 const mostComplaints = 8;
 
-/** Makes the requests of one check, and collects its faults and deviations. */
+/** Sends the requests of one check. Collects the check's faults and deviations. */
 export class Probe {
 	readonly call: Caller;
 	readonly faults: string[] = [];
@@ -162,7 +161,7 @@ export class Probe {
 		return answer;
 	}
 
-	/** Returns the record at a path, or the record that a change returns. */
+	/** Returns the record that a GET, or the given change, answers. */
 	async object(path: string, change?: Pick<Ask, 'method' | 'body'>): Promise<Json> {
 		return this.objectOf(await this.expect({ method: 'GET', path, ...change }, 200));
 	}
@@ -181,7 +180,7 @@ export class Probe {
 		if (!isRecord(json)) this.deviate(`the body of the ${status} for ${what} is not a JSON object`);
 	}
 
-	/** Reports each complaint once, for the first record that has it. */
+	/** Reports a complaint about a key only for the first record that has it. */
 	records(shape: Shapes, records: readonly unknown[], one: string): void {
 		const seen = new Set<string>();
 		for (const record of records)
@@ -209,7 +208,7 @@ export class Probe {
 		if (!Array.isArray(results) || !results.every(isRecord))
 			throw new Broken(`results is ${shown(results)}, not a list of objects`);
 		const isCount = typeof count === 'number' && Number.isSafeInteger(count) && count >= 0;
-		// Clients show the count, but can walk the pages without it.
+		// The count is only shown to users. The links are enough to walk the pages.
 		if (count === undefined) this.deviate('the envelope has no count');
 		else if (!isCount) this.fault(`count is ${shown(count)}, not a number of objects`);
 		const link = (key: 'next' | 'previous') => {
@@ -241,7 +240,7 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
 	return `${path}${path.includes('?') ? '&' : '?'}${words.join('&')}`;
 }
 
-/** Returns the page number of a link. Ignores its path, because the client uses only the query (api-decisions 8). */
+/** Ignores the path of the link, because the client uses only its query (api-decisions 8). */
 export function pageNumber(link: string): number {
 	const base = 'http://localhost/';
 	const text = canParseUrl(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
@@ -249,7 +248,7 @@ export function pageNumber(link: string): number {
 	return Number(text);
 }
 
-/** Returns the id of a new record; null if the answer has none. */
+/** Null if the answer has no id. */
 export function createdId({ status, json }: Answer): number | null {
 	const id = isRecord(json) ? json['id'] : null;
 	return status < 300 && typeof id === 'number' && Number.isSafeInteger(id) ? id : null;
@@ -288,7 +287,7 @@ export function isSame(one: unknown, other: unknown): boolean {
 }
 
 export function said({ method, path }: Answer): string {
-	// Hide the value of an address filter, because reports are stored in build logs.
+	// Hide addresses, because build logs store reports.
 	return `${method} ${path.replaceAll(/(email__\w+=)[^&]*/g, '$1…')} answered`;
 }
 

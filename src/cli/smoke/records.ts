@@ -1,4 +1,4 @@
-/** Names, finds and deletes the records of runs. Deletes no other records. */
+/** Names, finds and deletes the records that runs create. Never deletes other records. */
 import { type Clock, formatDateTime } from '../../api/datetime.js';
 import { isRecord } from '../../api/json.js';
 import { type Answer, type Caller, Probe, withQuery } from './probe.js';
@@ -6,7 +6,7 @@ import { type Answer, type Caller, Probe, withQuery } from './probe.js';
 export const kinds = ['list', 'field', 'webhook'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** A record of a run that could not be deleted. `id` null: its collection could not be searched. */
+/** A record that the run could not delete. `id` is null if the collection could not be searched. */
 export interface Leftover {
 	kind: Kind;
 	id: number | null;
@@ -15,8 +15,8 @@ export interface Leftover {
 }
 
 /**
- * The collection of a kind, and the key that holds the run's name. `name` matches the whole name, not its beginning: a
- * list called `mailctl-smoke-tests` belongs to the user.
+ * `key` holds the run's name. `name` matches the whole name, because users may have lists such as
+ * `mailctl-smoke-tests`.
  */
 const places: Readonly<Record<Kind, { collection: string; key: string; name: RegExp }>> = {
 	list: {
@@ -45,7 +45,7 @@ export function nameIn(kind: Kind, record: unknown): string | null {
 	return typeof name === 'string' ? name : null;
 }
 
-/** `run` null: any run. */
+/** `run` null: of any run. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;
 	if (found === undefined) return false;
@@ -71,7 +71,9 @@ export function nameRun(clock: Clock, random: string): RunNames {
 
 export interface Thing extends Omit<Leftover, 'why'> {
 	id: number;
-	/** The search by name did not find the record. Its id comes from the answer to a POST, and may be another record's. */
+	/**
+	 * Searching by name did not find the record. Its id comes from an answer to POST, and may belong to another record.
+	 */
 	isUnnamed?: true;
 }
 
@@ -81,7 +83,7 @@ export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
 
 export const unreadable = 'its name cannot be read, so it was kept';
 
-/** Finds all records of one run, or of any if null, before anything is deleted. Throws for an unreadable collection. */
+/** Finds all records of a run, or of all runs (null). Throws if the collection cannot be read. */
 export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const { collection, key } = places[kind];
 	const probe = new Probe(call);
@@ -89,7 +91,7 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 	for await (const { results } of probe.pages(withQuery(collection, { page_size: 1_000 })))
 		for (const { id, [key]: listed } of results) {
 			if (typeof id !== 'number') continue;
-			// A service may show the name only in the single record.
+			// Some services show the name only in the single record.
 			const alone = typeof listed === 'string' ? null : (await probe.get(`${collection}${id}/`)).json;
 			const name = isRecord(alone) ? alone[key] : listed;
 			if (typeof name === 'string' && isOfRun(kind, name, run)) found.push({ kind, id, name });
@@ -98,8 +100,8 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 }
 
 /**
- * Reads the record again, deletes it if it still has a name of the run, and checks that it is gone. Returns why it
- * remains; null if it is gone, or if it is `isUnnamed` and belongs to somebody else.
+ * Reads the record again. Deletes it only if it still has a name of the run, then checks that it is gone. Returns why
+ * it remains, or null. Also returns null for an `isUnnamed` record that belongs to somebody else.
  */
 export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<string | null> {
 	const { kind, id, isUnnamed } = thing;

@@ -42,7 +42,7 @@ function textReport(report: SmokeReport, screen: Screen): string {
 	].join('\n');
 }
 
-/** TAP 14 (testanything.org), with deviations and details in YAML blocks. Deviations fail no test point. */
+/** TAP 14 (testanything.org). YAML blocks have deviations and details. A test point with deviations passes. */
 function tapReport(report: SmokeReport): string {
 	const escaped = (text: string) => clean(text).replaceAll('\\', '\\\\').replaceAll('#', '\\#');
 	const yaml = (text: string) => JSON.stringify(text.split('\n').map(clean).join('; '));
@@ -64,7 +64,7 @@ function tapReport(report: SmokeReport): string {
 	return `${['TAP version 14', `1..${report.checks.length}`, ...lines].join('\n')}\n`;
 }
 
-/** JUnit XML. `errors` is always 0, because every error of a check counts as a failure. */
+/** JUnit XML. `errors` is 0, because errors within checks count as failures. */
 function junitReport({ checks, counts, deviations, duration_ms, started }: SmokeReport): string {
 	const tag = (name: string, attributes: Readonly<Record<string, string | number>>) => {
 		const words = Object.entries(attributes).map(([key, value]) => ` ${key}="${xml(String(value))}"`);
@@ -91,7 +91,7 @@ function junitReport({ checks, counts, deviations, duration_ms, started }: Smoke
 	return ['<?xml version="1.0" encoding="UTF-8"?>', ...suite].join('\n');
 }
 
-/** XML 1.0 cannot represent most controls, lone surrogates and noncharacters (production 2). */
+/** XML 1.0 cannot contain most controls, lone surrogates and noncharacters (production 2). */
 const unwritable = /[^\t\n\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu;
 const entities = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\n': '&#10;', '\t': '&#9;' };
 

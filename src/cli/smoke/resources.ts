@@ -1,4 +1,4 @@
-/** Describes lists, subscribers, fields and webhooks in a table, and the checks that apply to all of them. */
+/** Describes lists, subscribers, fields and webhooks in a table, and derives their checks from it. */
 import { isRecord } from '../../api/json.js';
 import { Field, List, Subscriber, Webhook } from '../../api/records.js';
 import { type Check, check, type Group } from './model.js';
@@ -8,7 +8,7 @@ import type { RunNames } from './records.js';
 
 export const listsPath = '/sub/lists/';
 const subscribersPath = (list: number) => `${listsPath}${list}/subscribers/`;
-/** An id larger than a deployment has. It fits 32 bits, because a service may refuse larger ids for their size. */
+/** An id that no deployment has. It fits 32 bits, because a service may refuse larger ids for their size. */
 const unknownId = 2_147_483_647;
 
 /** Checks a change of the record that the run created. */
@@ -18,24 +18,24 @@ interface Resource {
 	group: Group;
 	one: string;
 	shape: Shapes;
-	/** The key that holds the run's name: a record with another name belongs to others and is not changed. */
+	/** The key that holds the run's name. The checks change only a record with this name. */
 	mark: string;
-	/** The collection's path, or functions that return the collection to read from and the one to create records in. */
+	/** The path of the collection. Subscribers are read from an existing list, but created in a new one. */
 	at: string | { existing(probe: Probe): Promise<string>; own(probe: Probe): Promise<string> };
 	body: Json;
 	defaults?: Json;
 	patch: Json;
 	replace: Json;
-	/** Values after a PUT that the service document leaves open: omitted keys get their defaults (api-decisions 11). */
+	/** Expected after a PUT that omits these keys. The service document leaves their values open (api-decisions 11). */
 	decided?: Json;
 	mayRefuse?: { key: string; why: string };
 	further?: readonly Check[];
 	changes?: Readonly<Record<string, readonly [title: string, run: Change]>>;
-	/** 'open': the service document does not require the refusal, so acceptance is a deviation, not a failure. */
+	/** `open`: the service document does not require the refusal, so accepting the body is only a deviation. */
 	refusals: readonly (readonly [verb: string, what: string, key: string, body: Json, isOpen?: 'open'])[];
 }
 
-/** `callsOut`: a check may make the service call a host outside the deployment. */
+/** `callsOut` allows checks that make the service call a host outside the deployment. */
 export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolean }): Check[] {
 	const { list, field, webhook, email, id } = names;
 	const email_reason = 'a check of this deployment';
@@ -100,7 +100,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			patch: { url: `${webhook}-patched` },
 			replace: { url: `${webhook}-replaced`, type: 'HARDBOUNCED' },
 			decided: { is_auth_enabled: false, login: '', password: '' },
-			// A resolvable name would belong to somebody else, who must not get events (RFC 2606).
+			// An existing host must not receive events, so the name does not resolve (`.invalid`, RFC 2606).
 			mayRefuse: { key: 'url', why: 'the service refuses a URL whose name does not resolve' },
 			changes: callsOut ? { test: ['run_test is answered', judgeRunTest] } : {},
 			refusals: [
@@ -113,8 +113,8 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 }
 
 /**
- * Returns checks in order: all changes but the first need the record that the first creates. Existing records are read
- * after the creation, so that a new deployment has one.
+ * The first check creates a record, which all other changes need. Existing records are read after that, so that even a
+ * new deployment has one.
  */
 function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 	const { existing, own } = typeof at === 'string' ? { existing: async () => at, own: async () => at } : at;
@@ -126,7 +126,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 		});
 	const read = (verb: string, title: string, run: (probe: Probe, collection: string) => Promise<unknown>) =>
 		check('read', `${group}.${verb}`, title, async (probe) => run(probe, await existing(probe)));
-	/** Ignores keys that the service document lacks, because a deployment may change them freely. */
+	/** Omits keys that the service document lacks, because the service may change their values. */
 	const known = (record: Json): Json =>
 		Object.fromEntries(Object.entries(record).filter(([key]) => Object.hasOwn(shape.keys, key)));
 	const judgeRead = async (probe: Probe, path: string, expected: Json, when: string) => {
@@ -154,7 +154,8 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			const record = probe.objectOf(answer);
 			probe.records(shape, [record], `new ${one}`);
 			probe.values('fault', record, { ...of.body, ...of.defaults }, 'created');
-			// The next checks change and delete the record with this id, so verify that it is the new one.
+			// Check that the answered id is the new record's, because the next checks change and delete the record with
+			// this id.
 			const path = `${collection}${id}/`;
 			const stored = await probe.object(path);
 			if (!isSame(stored[mark], of.body[mark]))
@@ -215,7 +216,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 	];
 }
 
-/** Reads at most three pages. If one page holds all records, asks for one record per page. */
+/** Reads at most three pages. Asks for one record per page if one page holds all records. */
 async function judgePaging(probe: Probe, path: string): Promise<string> {
 	const plain = await probe.page(path);
 	if (plain.next === null && plain.results.length < 2) throw new Skipped('one page holds all records');
@@ -242,7 +243,7 @@ function collectionOf(path: string): string {
 	return path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
 }
 
-/** Creates a list with the run's name for the subscribers, which are deleted with the list. */
+/** Creates a list for the subscribers. Deleting the list deletes them too. */
 async function ownSubscribers(probe: Probe, body: { name: string; email_reason: string }): Promise<string> {
 	const answer = await probe.post(listsPath, body);
 	const id = createdId(answer);
@@ -260,7 +261,7 @@ async function someSubscribers(probe: Probe): Promise<string> {
 	return subscribersPath(id);
 }
 
-/** Every row of an answer must match its filter, and a filter for a known address must find it. */
+/** Each row must match the filter, and a filter for an existing address must find a row. */
 async function judgeFilters(probe: Probe): Promise<void> {
 	const list = await someSubscribers(probe);
 	const email = (await probe.page(list)).results[0]?.['email'];
@@ -276,7 +277,7 @@ async function judgeFilters(probe: Probe): Promise<void> {
 	for (const [key, value, isMatch] of filters) {
 		const { results } = await probe.page(withQuery(list, { [key]: value }));
 		const wrong = results.find((row) => !isMatch(row));
-		// The fault names the id, because an address does not belong in a build log.
+		// Name the id, because an address does not belong in a build log.
 		if (wrong !== undefined)
 			probe.fault(`${key} answers subscriber ${shown(wrong['id'])}, which does not match`);
 		if (key !== 'is_active' && results.length === 0)
@@ -292,7 +293,7 @@ async function judgeDeactivation(probe: Probe, path: string): Promise<void> {
 	probe.values('fault', list, counts, 'its list');
 }
 
-/** Adds an active subscriber. A filter for the inactive one at `path` must find only that one. */
+/** Adds an active subscriber. Filters for the inactive subscriber at `path` must find only that one. */
 async function judgeOwnFilters(probe: Probe, path: string, second: string): Promise<void> {
 	const list = collectionOf(path);
 	const { email } = await probe.object(path);
@@ -303,7 +304,7 @@ async function judgeOwnFilters(probe: Probe, path: string, second: string): Prom
 	}
 }
 
-/** The service document specifies neither status nor body of run_test, so any 2xx passes (api-decisions 33). */
+/** Any 2xx passes, because the service document does not specify the answer of run_test (api-decisions 33). */
 async function judgeRunTest(probe: Probe, path: string): Promise<void> {
 	const answer = await probe.get(`${path}run_test/`);
 	if (answer.status < 200 || answer.status > 299) throw unexpected(answer, 200);

@@ -14,10 +14,10 @@ export interface Selection {
 	skip: readonly Group[];
 }
 
-/** All other checks need these two, so they run even when their groups are not selected. */
+/** All other checks need these two, so they always run. */
 const preconditions: ReadonlySet<string> = new Set(['connection.reachable', 'auth.token']);
 
-/** `isAsked` false: a precondition that was not selected. It is reported only if it fails. */
+/** `isAsked` is false for a precondition that the user did not select. The report has it only if it fails. */
 interface Planned extends Check {
 	isAsked: boolean;
 }
@@ -27,7 +27,7 @@ export interface Finished {
 	halted: Halted | null;
 }
 
-/** Milliseconds. The command has ten seconds in total after its signal, and the last deletion takes up to two. */
+/** The command must end ten seconds after its signal, and the last deletion takes up to two. */
 const cleanupGrace = 5_000;
 
 export class Run {
@@ -38,7 +38,10 @@ export class Run {
 	readonly #checks: CheckResult[] = [];
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
-	/** POST requests by path, which may have created records even without an answer. Has the bodies by answered id. */
+	/**
+	 * The bodies of POST requests, by path and by the id in the answer. A path without ids is searched too, because a
+	 * request without an answer may have created a record.
+	 */
 	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;
 
@@ -63,7 +66,7 @@ export class Run {
 			.filter(({ id, need, isAsked }) => isPossible[need] && (isAsked || preconditions.has(id)));
 	}
 
-	/** Runs the checks, and deletes the records that they created, even after the signal. */
+	/** Runs the checks. Deletes the records that they created, even after the signal. */
 	async smoke(selection: Selection): Promise<Finished> {
 		await this.#check(this.plan(selection));
 		const { id } = this.#options.names;
@@ -76,11 +79,10 @@ export class Run {
 		return this.#finish();
 	}
 
-	/** Deletes the leftovers of all runs. */
 	async cleanUp(): Promise<Finished> {
 		const first = allChecks(this.#cx, this.#options).filter(({ id }) => preconditions.has(id));
 		await this.#check(first.map((check) => ({ ...check, isAsked: false })));
-		// Preconditions that pass are not in `#checks`, because nobody selected them.
+		// `#checks` is empty if the preconditions pass, because the user did not select them.
 		if (this.#checks.length > 0) return this.#finish();
 		const call = await this.#caller();
 		for (const thing of await this.#find(call, kinds, null))
@@ -160,8 +162,8 @@ export class Run {
 	}
 
 	/**
-	 * Finds records of a run, or of any if null: by their names, and by the ids in answers to POST requests. Reports a
-	 * collection that cannot be searched as a possible leftover.
+	 * Finds the records of a run, or of all runs (null), by their names and by the ids in answers to POST. A collection
+	 * that cannot be searched counts as a possible leftover.
 	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
 		const { names } = this.#options;
