@@ -130,9 +130,9 @@ const afterLocal = new RegExp(
 );
 
 /**
- * esbuild makes a chunk for each set of entries that share a module, and each chunk costs Node 0.3 ms. Entries that
- * import the frame (or the local engine) first make esbuild merge it into one chunk instead of thirty. This is safe,
- * because the program loads the frame before any file on demand, and the engine before those of `afterLocal`.
+ * esbuild makes a chunk for each set of entries that share a module, and Node needs 0.3 ms for each chunk. If all
+ * entries import the frame, esbuild merges it into one chunk instead of thirty. The same holds for the local engine and
+ * `afterLocal`. The imports cost nothing, because the program has already loaded these files.
  */
 function loadedBefore(path) {
 	if (path === frame) return shared;

@@ -9,7 +9,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Removes the keywords `async` and `await`. */
 export function synchronous(text) {
 	return text.replace(/\b(?:async|await)\s+/g, '');
 }
@@ -42,14 +41,12 @@ export const syncTwin = {
 	},
 };
 
-/** Whether esbuild asks for the twin. */
 export function isTwin(args) {
 	return args.namespace === namespace;
 }
 
 const query = '?sync';
 
-/** For Vitest. */
 export const viteSyncTwin = {
 	name: namespace,
 	enforce: 'pre',

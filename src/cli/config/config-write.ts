@@ -55,7 +55,7 @@ export function storeLogin(
 	{ baseUrl, token, isDefault }: { baseUrl: string; token: string; isDefault: boolean },
 ): Promise<void> {
 	return writing(paths, ({ config, tokens, saveConfig, saveTokens }) => {
-		// Write the token first. Its origin keeps it from another server if the process crashes before the next write.
+		// The token is stored with its origin, so a crash before the next write cannot send it to another server.
 		saveTokens({ ...tokens, [name]: { token, origin: originOf(baseUrl) } });
 		saveConfig({
 			profile: isDefault ? name : config.profile,

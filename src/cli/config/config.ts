@@ -76,7 +76,7 @@ export const profileKeys: Readonly<Record<keyof Profile, ProfileKey>> = {
 	},
 };
 
-/** Follows the XDG base directory specification. Relative paths in XDG variables are ignored, as it requires. */
+/** Follows the XDG base directory specification, which says to ignore relative paths. */
 export function findPaths(env: Readonly<Record<string, string | undefined>>): Paths {
 	// An empty or relative home would put the database into the working directory.
 	const given = env['HOME'] ?? homedir();

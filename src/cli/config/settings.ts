@@ -84,7 +84,6 @@ export function timeZoneOf({ timeZone }: Settings): string {
 	return isTimeZone(found) ? found : 'UTC';
 }
 
-/** Disables prompts for `--no-input` and in CI. */
 function resolveInput(raw: RawGlobals, env: Env): Resolved<boolean> {
 	if (raw.noInput === true) return { value: false, origin: { level: 'flag', name: '--no-input' } };
 	const name = ['MAILCTL_NO_INPUT', 'CI'].find((one) => isOn(env[one]));

@@ -77,10 +77,7 @@ async function* removeLeftovers(own: string): AsyncGenerator<string> {
 
 interface RestorePlan {
 	place: string;
-	/**
-	 * Null: the database is missing. `usedBy` lists the processes that have it open. `newest` is null if the database
-	 * has no message or is unreadable.
-	 */
+	/** Null: the database is missing. `usedBy`: processes that have it open. `newest` null: no message, or unreadable. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
 	newest: string | null;
 }

@@ -67,7 +67,9 @@ export type RemoteComposer = ReturnType<typeof createRemoteComposer>;
 
 export const inlineDeadlineMs = 5_000;
 
-/** `missing` names variables that are neither a value nor a link. Throws `invalid` if the message becomes too large. */
+/**
+ * `missing` names variables that have no value and are not links. Throws `invalid` if the message becomes too large.
+ */
 export function composeMessage(request: ComposeRequest, parts: ComposeParts): Promise<ComposedMessage> {
 	return refusingTooLarge(() => composed(request, parts));
 }

@@ -1,6 +1,6 @@
 /**
- * Campaigns for a service without campaigns. A local database per service stores them, the engine stages them, and a
- * worker leases their messages and passes them to the service's send API.
+ * Campaigns for a service without campaigns. A local database per service stores them. The local engine stages and
+ * leases their messages, and the service's send API delivers each message.
  */
 
 import { randomUUID } from 'node:crypto';

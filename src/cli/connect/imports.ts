@@ -70,7 +70,7 @@ function keptImport(store: Store, kept: RowImport, release: () => Promise<void>)
 	};
 }
 
-/** Below this size, the thread starts more slowly than this thread reads the rows. */
+/** Starting a thread takes longer than reading a smaller file. */
 const minBytes = 1024 * 1024;
 
 /** Returns null if this thread should read the rows. Takes the options with which the caller opened the table. */

@@ -29,9 +29,7 @@ export type DeliveryScope = { submission: Uuid } | { campaign: Uuid } | null;
 
 export interface DeliverOptions {
 	scope: DeliveryScope;
-	/**
-	 * `settled` ends when no message of the scope is due. `stopped` waits for more messages until the signal is aborted.
-	 */
+	/** `settled` ends when no message of the scope is due. `stopped` waits for more messages until an abort. */
 	until: 'settled' | 'stopped';
 	connections?: number;
 	rate?: number;
@@ -47,10 +45,7 @@ export interface DeliverOptions {
 }
 
 export interface DeliverySummary {
-	/**
-	 * `paused`: by a user or by a fault of the mail server. `stalled`: no outcome within `stallMs`. `closed`: the send
-	 * window has ended.
-	 */
+	/** `paused`: by a user or a fault of the mail server. `stalled`: no outcome in `stallMs`. `closed`: window over. */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	reason: string | null;
 	counts: DeliveryCounts;

@@ -60,10 +60,7 @@ const graceMs = 8_000;
 /** A proxy that polled `/readyz` within this time will notice that the server is stopping. */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
-/**
- * How long idle connections still accept requests. Must be shorter than the 2 s after which nginx retries a server that
- * refuses connections.
- */
+/** Idle connections accept requests for this time: less than the 2 s after which nginx retries a refusing server. */
 const idleMs = 1_000;
 /** Bounce connections still open after this time are closed without a reply, so that their senders retry the mail. */
 const smtpGraceMs = 3_000;

@@ -26,7 +26,7 @@ export interface Finding extends Verdict {
 	check: string;
 }
 
-/** The order is the order of the output. The lines of a fix are joined into one. */
+/** Printed in this order. The lines of a fix are joined into one. */
 export const columns: Columns<Finding> = [
 	column('check', 'CHECK', { isName: true }),
 	column('level', 'LEVEL'),
@@ -61,8 +61,7 @@ export interface Surroundings {
 	until(at: Micros): string;
 	isFull: boolean;
 	/**
-	 * Returns a signal for a request to another machine. It aborts after `ms` (default 5 s), after `--timeout`, or with
-	 * the command.
+	 * Returns a signal for requests to other machines: aborts after `ms` (default 5 s), `--timeout`, or with the command.
 	 */
 	timeout(ms?: number): AbortSignal;
 	/** Call this before each request to another machine. Throws `Skip` with `--offline`. */

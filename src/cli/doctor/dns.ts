@@ -35,9 +35,7 @@ export function createNames(server: string | undefined) {
 	return {
 		txt: async (name: string) =>
 			(await ask(resolver.resolveTxt(name)))?.map((strings) => strings.join('')) ?? null,
-		/**
-		 * Returns mail hosts, the preferred host first. An empty name means that the domain accepts no mail (RFC 7505).
-		 */
+		/** Returns mail hosts, the preferred host first. An empty name means that the domain accepts no mail (RFC 7505). */
 		mx: async (name: string) => {
 			const records = (await ask(resolver.resolveMx(name))) ?? [];
 			return records.sort((a, b) => a.priority - b.priority).map(({ exchange }) => exchange);

@@ -30,7 +30,7 @@ async function judgeAccess(
 	folders: readonly (string | null)[],
 ): Promise<Answer> {
 	if (process.platform === 'win32') throw new Skip('file permissions are not checked on Windows');
-	// Only files count. Nobody should change the mode of a device to please this check.
+	// Ignore devices, because nobody should change their mode.
 	const modeOf = async (path: string) => {
 		const found = await stat(path).catch(() => null);
 		return found?.isFile() ? found.mode & 0o077 : 0;
@@ -51,8 +51,8 @@ async function judgeAccess(
 }
 
 /**
- * A user who can write to the folder can replace its files, or place a forged log beside a database, which SQLite
- * trusts. Returns null if no other user can write.
+ * A user who can write to the folder can replace its files. Such a user can also place a forged log, which SQLite
+ * trusts, beside a database. Returns null if no other user can write.
  */
 async function judgeFolder(path: string | null): Promise<Verdict | null> {
 	const found = path === null ? null : await stat(path).catch(() => null);

@@ -95,7 +95,7 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
-/** Returns the options that select the target. Omits tokens, and URLs that contain a password. */
+/** Returns the options that select the target. Omits tokens, and URLs with a password. */
 function targetWords(globals: RawGlobals): readonly string[] {
 	const { db, baseUrl, profile, tokenFile, caCert, insecure, proxy } = globals;
 	const reached =

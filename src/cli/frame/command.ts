@@ -77,10 +77,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/**
-	 * Returns an error if the value is a secret, which must not be on the command line. `-` reads it from standard
-	 * input.
-	 */
+	/** Returns an error if the value is a secret that must not be on the command line. `-` reads standard input. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -159,9 +156,7 @@ interface Described {
 	/** The command makes changes. It respects `--dry-run` and asks before it changes a protected profile. */
 	writes?: true;
 	asksItself?: true;
-	/**
-	 * True: create any missing database. False: create none. Absent: commands that write create the default database.
-	 */
+	/** True: create any missing database. False: create none. Absent: commands that write create the default database. */
 	createsDatabase?: boolean;
 	/** The role under which other processes see a command that keeps running. */
 	role?: Role | ((options: Readonly<Record<string, unknown>>) => Role);
@@ -192,7 +187,7 @@ interface CommandSpec<A extends readonly ArgSpec[], O extends OptionSpecs> exten
 	whenStopped?(reason: unknown, input: { args: ArgValues<A> }): unknown;
 }
 
-/** Undefined means exit code 0. `void` allows `return cx.wouldDo(…)` in a command that also returns exit codes. */
+/** Undefined means exit code 0. */
 // biome-ignore lint/suspicious/noConfusingVoidType: wouldDo returns Promise<void>
 type CommandEnd = ExitCode | undefined | void;
 
@@ -281,7 +276,6 @@ export function flagsOf(key: string, spec: OptionSpec): string[] {
 	return spec.kind === 'tri' ? [flagOf(key), offFlagOf(key, spec)] : [flagOf(key)];
 }
 
-/** Returns all names of an option: `-l`, `--list`. */
 export function namesOf(key: string, spec: OptionSpec): string[] {
 	return [...(spec.short === undefined ? [] : [`-${spec.short}`]), ...flagsOf(key, spec)];
 }

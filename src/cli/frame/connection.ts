@@ -1,4 +1,4 @@
-/** Contains types and little code, so that importing this file loads neither the client nor the engine. */
+/** Contains almost only types, so that importing this file loads neither the client nor the engine. */
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Content } from '../../api/messages.js';
 import type { ComposedMessage, ComposeRequest, RenderedContent } from '../connect/compose.js';

@@ -1,4 +1,3 @@
-/** Maps errors to exit codes and hints. */
 import {
 	ApiError,
 	type ApiErrorCode,
@@ -168,7 +167,7 @@ function fromCliError(error: CliError): Complaint {
 
 function fromApiError(error: ApiError): Complaint {
 	const found = complaint(error.code, apiCodes[error.code], error.message);
-	// A 5xx over HTTP is a failure of the server. For a local database, the code tells a full disk from a lock.
+	// A 5xx over HTTP is a failure of the server. A local code distinguishes a full disk from a locked database.
 	const remote = error.http !== null && error.http.status >= 500;
 	return {
 		...found,
@@ -240,7 +239,7 @@ function sayOfPath(error: Error): string | null {
 	return `${String(error.path)}: ${systemReason(error)}`;
 }
 
-/** System errors that a wrong path of the user causes. Commands report ENOENT themselves. */
+/** Errors of the system for a wrong path. Commands report ENOENT themselves. */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EFBIG', 'EMFILE', 'ENFILE']);

@@ -73,7 +73,6 @@ const network = {
 
 const specs = { ...target, ...output, ...consent, ...time, ...network };
 
-/** Options that every command has. The values stay texts; `config/settings.ts` parses them. */
 export const globalOptions: OptionSpecs = specs;
 
 export const globalGroups: Readonly<Record<string, readonly string[]>> = {
@@ -120,10 +119,7 @@ export const globalFlags: ReadonlySet<string> = names(Object.entries(globalOptio
 
 const valued = names(Object.entries(globalOptions).filter(([, spec]) => takesValue(spec)));
 
-/**
- * Returns the operands in order. Values of a command's own options count as operands, because only global options are
- * known here.
- */
+/** Returns the operands in order. Knows only global options, so values of a command's options count as operands. */
 export function operands(argv: readonly string[]): { word: string; at: number }[] {
 	const found: { word: string; at: number }[] = [];
 	const end = argv.indexOf('--');
@@ -137,7 +133,7 @@ export function operands(argv: readonly string[]): { word: string; at: number }[
 	return found;
 }
 
-/** Finds the format and `--debug` before the command line is parsed, to report a parse error. Null: unknown format. */
+/** Finds the format and `--debug` before parsing, to report a parse error. `format` is null if unknown. */
 export function peek(
 	argv: readonly string[],
 	env: Readonly<Record<string, string | undefined>>,

@@ -46,8 +46,8 @@ interface InputDependencies {
 }
 
 /**
- * Reads and prompts for options, then arguments, in the order of the specs. Opens no file; the command's first read
- * does. Throws `UsageError`.
+ * Reads and prompts for options, then arguments, in the order of the specs. Files are opened when the command reads
+ * them. Throws `UsageError`.
  */
 export async function readInput(
 	command: Command,
@@ -266,7 +266,7 @@ export type Parsed =
 			globals: RawGlobals;
 	  };
 
-/** Throws `UsageError`. Before the verb, global options may have separate values; the command's options may not. */
+/** Throws `UsageError`. Before the verb, options of the command need the form `--key=value`; global options do not. */
 export function parse(noun: Command | CommandGroup, argv: readonly string[]): Parsed {
 	const { node, path, rest } = follow(noun, argv);
 	const self = isCommand(node) ? node : node.self;

@@ -63,7 +63,6 @@ export async function printPage({ stdout, env }: Io, text: string, isPaged: bool
 
 const maxTurn: Micros = 20 * microsPerMs;
 
-/** A failed write to stdout ends the command. A failed write to stderr does not. */
 function outStream(
 	raw: Writable & { isTTY?: boolean; columns?: number },
 	need: 'required' | 'optional',

@@ -113,9 +113,7 @@ export class Prompts {
 			return search({ message, source: found }, streams);
 		});
 
-	/**
-	 * Returns statement and question as one line if both fit. Otherwise writes the statement and returns the question.
-	 */
+	/** Returns statement and question as one line if both fit. Otherwise writes the statement and returns the question. */
 	async #tell(what: string, question: string): Promise<string> {
 		const statement = clean(what);
 		const { stderr } = this.#io;
@@ -205,7 +203,7 @@ interface Streams {
 }
 
 /**
- * Removes the prompt's signal listeners. With its SIGHUP listener, Node aborts on a closed terminal. Its listeners for
+ * Removes the prompt's signal listeners. Its SIGHUP listener makes Node abort on a closed terminal. Its listeners for
  * SIGINT and SIGTERM would end the process before the prompt restores the terminal.
  */
 function withoutSignals<T>(prompt: () => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-/** Runs a command with `--deadline` in a child process, because SQLite and regular expressions can block its timers. */
+/** Runs a command with `--deadline` in a child process, because SQLite and regular expressions can block timers. */
 import { spawn } from 'node:child_process';
 import { unnamed } from './command-line.js';
 import { printError } from './error-output.js';

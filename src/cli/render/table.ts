@@ -13,9 +13,9 @@ export interface Layout {
 	times: Times;
 }
 
-/** No column is shortened below this width. Numbers and dates fit into it, and names stay distinct. */
+/** The minimum width of most columns. Numbers and dates fit, and names stay distinct. */
 const leastCells = 16;
-/** The minimum for ids, addresses and, as a last resort, names: `0b0e2b7c…d2e3f` is still distinct. */
+/** The minimum width of ids, addresses and, as a last resort, names: `0b0e2b7c…d2e3f` is still distinct. */
 const leastKept = 14;
 const leastValue = 8;
 const gap = 2;
@@ -49,7 +49,7 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * First drops empty optional columns, then the widest optional columns, until the others fit with shortened texts. Then
+ * Drops empty optional columns, then the widest optional columns, until the others fit with shortened texts. Then
  * shortens ids, names further, and addresses last. Returns null if the table still does not fit.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {

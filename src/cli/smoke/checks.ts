@@ -97,8 +97,7 @@ const reportChecks: readonly Check[] = [
 		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
 		return `${days.length} days, ${shown(sent)} sent`;
 	}),
-	// Count back from the last day of a report without dates. This machine's today may be a future day in the service's
-	// zone.
+	// Count back from the last day of a report without dates, because today may not have begun in the service's zone.
 	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
 		const last = (await readReport(probe, reportPath)).days.at(-1);
 		if (last === undefined) throw new Broken('the report without dates has no last day to count from');

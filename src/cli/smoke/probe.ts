@@ -161,7 +161,7 @@ export class Probe {
 		return answer;
 	}
 
-	/** Returns the record that a GET, or the given change, answers. */
+	/** Sends a GET, or the given change, and returns the record in the answer. */
 	async object(path: string, change?: Pick<Ask, 'method' | 'body'>): Promise<Json> {
 		return this.objectOf(await this.expect({ method: 'GET', path, ...change }, 200));
 	}

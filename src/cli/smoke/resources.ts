@@ -154,8 +154,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			const record = probe.objectOf(answer);
 			probe.records(shape, [record], `new ${one}`);
 			probe.values('fault', record, { ...of.body, ...of.defaults }, 'created');
-			// Check that the answered id is the new record's, because the next checks change and delete the record with
-			// this id.
+			// Verify that the answered id is the new record's, because the next checks change and delete the record.
 			const path = `${collection}${id}/`;
 			const stored = await probe.object(path);
 			if (!isSame(stored[mark], of.body[mark]))

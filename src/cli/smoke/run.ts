@@ -39,8 +39,8 @@ export class Run {
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
 	/**
-	 * The bodies of POST requests, by path and by the id in the answer. A path without ids is searched too, because a
-	 * request without an answer may have created a record.
+	 * Bodies of POST requests, by path and answered id. A path is kept without ids, because a lost answer may hide a
+	 * record.
 	 */
 	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;

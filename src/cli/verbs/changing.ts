@@ -99,8 +99,8 @@ export async function deleteEach<T extends { id: number | string }>(
 }
 
 /**
- * Changes records one after the other, with progress. If one of several records is refused or missing, warns and
- * continues. Any other error ends the run.
+ * Changes records one by one, with progress. If one of several is refused or missing, warns and continues. Any other
+ * error ends the run.
  */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,

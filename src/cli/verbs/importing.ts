@@ -133,7 +133,7 @@ type Job = Omit<ImportJob, 'signal' | 'onProgress' | 'onResumed' | 'onReject'>;
 
 interface Running {
 	write: (rows: Iterable<RejectedRow>) => Promise<void>;
-	/** The total for the progress. Null: unknown. */
+	/** The number of rows, for the progress line. Null: unknown. */
 	rows: number | null;
 	/** A hint how to continue after an error or an interruption. */
 	goOn: string;

@@ -30,7 +30,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		if (options.wait !== undefined) setTimeout(() => this.#end(), options.wait).unref();
 	}
 
-	/** Returns false if the inbox has ended. */
+	/** Drops the item and returns false if the inbox has ended. */
 	add(item: T): boolean {
 		if (this.#isOver) return false;
 		this.#events.emit('item', item);

@@ -78,7 +78,6 @@ async function findBy<T extends { id: number | string }>(
 		if (called.includes(text)) {
 			if (kind !== 'list') return record;
 			found.push(record);
-			// A thousand names are enough for suggestions.
 		} else if (known.length < 1000) known.push(called[0]);
 	}
 	const [first, second] = found;
