@@ -12,7 +12,9 @@ import type { Seen } from '../store.js';
 import { column, conditionsOf, each, insertInto, type Sql } from './sql.js';
 
 const unnamedFor: Micros = microsPerDay;
-/** `send` finds only files that will be kept for at least this long, so that its message can name them. */
+/**
+ * An upload that expires sooner than this counts as missing, so that `send` uploads the file again before it names it.
+ */
 const atLeast: Micros = microsPerDay / 24;
 const mostDropped = 10;
 const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };
@@ -43,7 +45,7 @@ export function createAttachments(sql: Sql) {
 const isOwner =
 	'EXISTS (SELECT 1 FROM attachment_owners o WHERE o.sha256 = attachments.sha256 AND o.owner = ?)';
 
-/** A client that sees only its own records finds a file only if it uploaded the file itself. */
+/** With `only_of`, finds only files that this client uploaded. */
 async function findFile(
 	sql: Sql,
 	sha256: string,
@@ -111,7 +113,7 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 	return rows.map(({ content_id, ...file }) => ({ ...file, ...(content_id !== null && { content_id }) }));
 }
 
-/** Deletes a content if no submission uses it, and then its files that no other content names (`dropUnnamed`). */
+/** Deletes a content that no submission uses, and passes its files to `dropUnnamed`. */
 export async function dropContent(sql: Sql, content_sha256: string, now: Micros | null): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
@@ -123,7 +125,9 @@ export async function dropContent(sql: Sql, content_sha256: string, now: Micros 
 	for (const { sha256 } of changes > 0 ? files : []) dropUnnamed(sql, sha256, now);
 }
 
-/** Deletes a file that no content names: at once if `now` is null, else a day later, as a send may name it soon. */
+/**
+ * Deletes a file that no content names. If `now` is given, the file expires a day later, because a send may name it.
+ */
 export function dropUnnamed(sql: Sql, sha256: string, now: Micros | null): void {
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
 	if (now === null) sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);

@@ -1,6 +1,6 @@
 /**
- * Stores delivery attempts, and compositions under way. A successful attempt gets no row if the message's row holds
- * all of its data; this saves a fifth of the disk usage.
+ * Stores delivery attempts, and records which messages a worker is composing. A successful attempt gets no row if its
+ * message's row holds the same data. This saves a fifth of the disk usage.
  */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
@@ -82,7 +82,10 @@ export function keepAttempt(sql: Sql, message: SentMessage): void {
 const mostTexts = 10_000;
 const mostReplies = 5;
 
-/** Matches messages deferred because the server refuses the sender: 5xx, except a plain 552 (RFC 5321 s.4.5.3.1.10). */
+/**
+ * Matches deferred messages whose 5xx reply refuses the sender. A 552 without an enhanced code is temporary (RFC 5321
+ * s.4.5.3.1.10).
+ */
 export const isSendersRefusal =
 	"(m.last_reply LIKE '5%' AND (m.last_reply NOT LIKE '552 %' OR m.last_reply LIKE '552 5.%'))";
 
@@ -168,7 +171,10 @@ interface DueMessage {
 
 export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
 
-/** A lease that ended during composition is a crash: the message `waits`, and after the third crash it is `fatal`. */
+/**
+ * If a lease ended while the worker composed the message, the worker crashed. The message `waits` a minute; after three
+ * crashes it is `fatal`.
+ */
 export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
 	return async ({ id, fence, state, attempts }) => {
@@ -193,7 +199,7 @@ export async function unfinishedMessages(sql: Sql, now: Micros): Promise<Unfinis
 		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,
 			(SELECT max(at) FROM attempts WHERE message_id = m.id) AS last_at
 		FROM compositions c
-		-- CROSS JOIN keeps the order of the tables; otherwise SQLite would scan all messages to get the answer's order.
+		-- CROSS JOIN makes SQLite start with the small table compositions. Otherwise it scans all messages in order.
 		CROSS JOIN messages m
 		WHERE m.id = c.message_id AND m.state IN ('queued', 'deferred', 'leased', 'failed')
 			AND NOT (m.state = 'leased' AND c.fence = m.fence)

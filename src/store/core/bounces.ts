@@ -65,7 +65,7 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	]);
 	if (isKnown) return { kind: 'known' };
 	if (message === null) return { kind: 'unmatched' };
-	// The worker will record the message's outcome soon, and would overwrite a state written now.
+	// The worker that leased the message records the outcome soon, which would overwrite a state written now.
 	if (message.state === 'leased') return { kind: 'in_flight' };
 	const { cc, bcc } = readEnvelope(message.envelope);
 	const copies = new Set([...cc, ...bcc].map((text) => parseMailbox(text)?.key ?? emailKey(text)));
@@ -100,7 +100,7 @@ async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<Readon
 	return new Set(told);
 }
 
-/** Skips erased people, and messages that were never sent, because those cannot bounce. */
+/** Skips erased people, and messages that no worker ever leased (`fence` 0). */
 async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<ReturnedRow | null> {
 	const row = await sql.get<ReturnedRow>(
 		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope, m.attempts, m.sent_at, m.last_reply, g.courier
@@ -111,7 +111,7 @@ async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<Retur
 	return row === undefined || row.to_key === erasedAddress ? null : row;
 }
 
-/** Returns null if `to` already has such a report. `told` does not contain reports about copies. */
+/** Returns null for a report about `to` if the message already has the same effect or a worse one. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,
@@ -123,7 +123,9 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/** Suppresses addresses that complained, and copies that bounced hard. Events of the message suppress only its `to`. */
+/**
+ * Suppresses addresses that complained, and copies that bounced hard. `recordEvents` suppresses a `to` that bounced.
+ */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

@@ -139,7 +139,7 @@ async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
 	return before === null ? part(0, 0) : part(await counted(before), await counted(Number.MAX_SAFE_INTEGER));
 }
 
-/** Retention deletes data from this time or earlier; null: nothing. */
+/** Returns the times up to which retention deletes data; null if it deletes nothing. */
 export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 	const rows = await sql.tuples<[name: string, value: string]>(
 		`SELECT name, value FROM settings WHERE name IN (${retentionSettings.map((name) => `'${name}'`).join(', ')})`,
@@ -150,7 +150,7 @@ export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
 	const { messages, events, bodies } = retentionOf(values);
 	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
-	// `used_at` is updated at most once a day, so the last use may be a day later.
+	// `used_at` changes at most once a day, so the content may have been sent up to a day later.
 	const sent = bodies === null ? null : bodies + microsPerDay;
 	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

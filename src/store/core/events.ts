@@ -33,7 +33,7 @@ interface Recorded {
 	isFirst: boolean;
 }
 
-/** Records opens and clicks first. Records other events in their order, because several may concern the same person. */
+/** Bounces and unsubscriptions keep their order, because several may concern the same person. */
 export async function recordEvents(sql: Sql, events: readonly TrackedEvent[]): Promise<void> {
 	if (events.length === 0) return;
 	const others = events.filter((event) => !isReading(event));
@@ -82,7 +82,10 @@ function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
 	return [...new Set(events.map(({ message }) => message))].sort();
 }
 
-/** `list_id`: null if the list was deleted; the person then leaves all. `moved_to`: the current address. */
+/**
+ * `list_id` is null if the list was deleted: an unsubscription then applies to all lists. `moved_to`: the subscriber's
+ * current address.
+ */
 function receiver(row: string): string {
 	return `${row}.to_key, (SELECT l.id FROM lists l WHERE l.id = ${row}.list_id) AS list_id,
 		(SELECT p.email_key FROM subscribers p WHERE p.id = ${row}.subscriber_id) AS moved_to`;
@@ -128,7 +131,7 @@ const intoEvents: Insertion = {
 	conflict: '',
 };
 
-/** Returns both addresses if the subscriber's address has changed: an unsubscription applies to both. */
+/** An unsubscription applies to the address of the mail and to the subscriber's current address. */
 function addressesOf({ event, receiver: { to_key, moved_to } }: Recorded): string[] {
 	return event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
 }
@@ -138,14 +141,14 @@ function changeRecipient(sql: Sql, recipients: Recipients, scope: UnsubscribeSco
 	const { at: now } = event;
 	const address = receiver.to_key;
 	if (event.type === 'UNSUBSCRIBED') {
-		// Every unsubscription counts: the address may have been subscribed again in between.
+		// Do not skip a repeated unsubscription, because the person may have been subscribed again in between.
 		const wanted = event.from_all_lists === true ? 'all' : scope;
 		const list_id = suppressedList('UNSUBSCRIBED', receiver.list_id, wanted);
 		for (const address of addressesOf(change))
 			recipients.stop({ address, list_id, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now });
 	} else if (event.type === 'HARDBOUNCED') {
 		recipients.stop({ address, list_id: null, reason: 'HARDBOUNCED', source: 'BOUNCE', now });
-		// A bounce report may arrive before the next attempt; cancel that attempt.
+		// A bounce report may arrive while a retry waits; cancel the retry.
 		if (message?.state === 'deferred' || message?.state === 'queued') {
 			cancelMessage(sql, message.id, null);
 			message.state = 'canceled';

@@ -1,9 +1,8 @@
 /**
- * Keys and secrets: the keyring, keys for DKIM signatures, API tokens (hashes, never their secrets), and the wrapping
- * of stored secrets by AES-256-GCM.
+ * The keyring, DKIM keys, hashes of API tokens, and the encryption (wrapping) of stored secrets by AES-256-GCM.
  *
- * A wrapping key is stored elsewhere, so a copy of the database reveals no secret. Each wrapped secret is bound to its
- * place, so moving it to a column that is shown does not reveal it.
+ * Wrapping keys are not in the database, so a copy of the database reveals no secret. Each wrapped secret is bound to
+ * its row, so nobody can read it by moving it to a column that users see.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';
@@ -18,7 +17,7 @@ const algorithm = 'aes-256-gcm';
 const ivBytes = 12;
 const tagBytes = 16;
 
-/** A secret's place is its table and row key. The place must not change, because it is part of the encryption. */
+/** A secret's place is its table and row key. AES-GCM authenticates the place, so it must not change. */
 const secretColumns = [
 	{ table: 'settings', column: 'value', key: ['name'], where: "name = 'smtp_password'" },
 	{ table: 'keyring', column: 'secret', key: ['purpose', 'id'], where: 'TRUE' },
@@ -138,7 +137,6 @@ function keyPlace(purpose: string, id: number): string {
 	return `keyring ${purpose} ${id}`;
 }
 
-/** Token names are unique among valid tokens: the name of a revoked one may be used again. */
 export function createKeys(sql: Sql) {
 	const selectTokens = async (rest: string, ...values: string[]) => {
 		const rows = await sql.all<Omit<StoredToken, 'scopes'> & { scopes: string }>(

@@ -1,9 +1,12 @@
 /**
- * Limits on sending, shared by all processes: at most N messages in any period of the window's length. A leased message
- * has a hold. The worker may send it until its outcome is recorded or the lease ends; from then on the message counts
- * as a use for one window. A message whose limit is full is set aside: it wakes at `setAside`, `limit_waiting` names
- * it, and `limit_rooms` stores when to check its limit next. A lease wakes only messages that the limit allows, so a
- * million messages that wait for one domain cost nothing and do not delay others.
+ * Limits on sending, shared by all processes: at most N messages in any period of the window's length.
+ *
+ * A leased message takes one place in each of its limits (`limit_holds`). When its outcome is recorded or its lease
+ * ends, the message becomes a use (`limit_uses`), which counts for one window. A message returned unsent does not.
+ *
+ * A message whose limit is full is set aside: `limit_waiting` names it, and its `wake_at` is `setAside`. `limit_rooms`
+ * stores when a lease checks the limit again. The lease wakes only as many messages as the limit allows, so a million
+ * messages to one domain do not delay others.
  */
 import { domainOf } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
@@ -24,7 +27,7 @@ const settingNames = Object.keys(limitSettings)
 	.map((name) => `'${name}'`)
 	.join(', ');
 
-/** Reads the limits of the settings and adds the rate of a worker. `isWaiting`: some messages are set aside. */
+/** Reads the limits of the settings, and adds `perSecond` of the worker. `isWaiting`: some messages are set aside. */
 export async function readLimits(
 	sql: Sql,
 	perSecond?: number,
@@ -46,7 +49,7 @@ export async function readLimits(
 interface Standing {
 	holds: readonly HoldRow[];
 	uses: readonly UseRow[];
-	/** `waiting`: messages set aside for the limit, including ones canceled since. */
+	/** `waiting`: messages set aside for the limit, including messages canceled since then. */
 	rooms: readonly { limit_key: string; waiting: number }[];
 }
 
@@ -85,7 +88,7 @@ export interface Candidate {
 	sender: string;
 }
 
-/** The most messages that a lease sets aside in a lane or wakes from a lifted limit. Other writers wait meanwhile. */
+/** Limits how many messages one lease sets aside or wakes, because other writers wait until the lease ends. */
 export const mostAtOnce = 1_000;
 
 export class Limiter {
@@ -110,7 +113,7 @@ export class Limiter {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
 
-	/** True if the lease has set aside `mostAtOnce` messages of this lane. It goes on to other lanes; more may be due here. */
+	/** True after the lease has set aside `mostAtOnce` messages of this lane. The lane may have more due messages. */
 	get isLaneFull(): boolean {
 		return this.#aside >= mostAtOnce;
 	}
@@ -127,7 +130,7 @@ export class Limiter {
 		this.#aside = 0;
 	}
 
-	/** Wakes messages of lifted limits, and up to `most` of each limit that allows more. Returns true if any woke. */
+	/** Wakes messages whose limit was lifted, and up to `most` for each limit with room. Returns true if any woke. */
 	async wake(most: number): Promise<boolean> {
 		if (this.#rooms.length === 0) return false;
 		const sql = this.#sql;
@@ -162,7 +165,10 @@ export class Limiter {
 		return woken.some(({ length }) => length > 0);
 	}
 
-	/** Takes candidates in order until enough are taken or set aside. Taken ones count against their limits from now on. */
+	/**
+	 * Takes candidates in order until `most` are taken or the lane is full. Each taken one counts against its limits at
+	 * once.
+	 */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
 			candidate,
@@ -283,19 +289,19 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 /** The longest time that a lease waits for the database after it has read the clock. */
 const mostWait: Micros = 10 * microsPerSecond;
 
-/** Returns the latest time at which the message may have been sent; `open` if it still may be, null if it was not. */
+/** Returns when the message was sent at the latest; `open` if it may still be sent, null if it was not sent. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
 	// A worker sends nothing after the end of its lease.
 	if (hold.state === 'leased' && isSame)
 		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
-	// `last_at` may be later than `now`: this lease waited for the database, or the clock was set back since.
+	// `last_at` may be after `now`, because this lease waited for the database or the clock was set back.
 	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now + mostWait);
 	const waits = hold.state === 'queued' || hold.state === 'deferred';
 	return waits && isSame ? null : now;
 }
 
-/** When messages being sent fill a limit, check again soon: any of them may return unsent. */
+/** If leased messages fill a limit, a lease checks it again soon, because a worker may return them unsent. */
 const lookAgainAfter: Micros = microsPerSecond;
 
 export class Used {
@@ -398,7 +404,10 @@ const intoHolds: Insertion = {
 		SET fence = excluded.fence, attempts = excluded.attempts, limits = excluded.limits`,
 };
 
-/** Slices of a window. A use counts one slice longer, as clocks differ: without it, three workers exceeded a limit. */
+/**
+ * Divides a window into slices. A use counts one slice longer than its window, because clocks differ. Without the extra
+ * slice, three workers exceeded a limit.
+ */
 const slices = 128;
 
 const intoUses: Insertion = {

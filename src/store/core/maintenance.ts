@@ -49,8 +49,8 @@ export function createMaintenance(sql: Sql) {
 			return found;
 		},
 		/**
-		 * Prepares a restored copy of a database. Since the backup, its original may have sent messages that are queued in the
-		 * copy, and erased people.
+		 * Prepares a database that was restored from a backup. Since the backup, the original may have sent messages that
+		 * are queued here, and erased people.
 		 */
 		settleRestored: async ({ backup, erasures, now }) => {
 			const erased = erasures === null ? 0 : await sql.overwriting(() => eraseAgain(sql, erasures, now));
@@ -65,7 +65,7 @@ export function createMaintenance(sql: Sql) {
 				outcome: { kind: 'uncertain', reply } as const,
 			}));
 			await settle(sql, settlements);
-			// The original's worker leased these deliveries, so make them due. A repeated call keeps its webhook-id.
+			// A worker of the original held these leases, so end them. Receivers recognize a repeated call by its webhook-id.
 			sql.write(
 				`UPDATE webhook_deliveries SET due_at = ${sql.dialect.least}(due_at, ?) WHERE due_at IS NOT NULL AND state = ?`,
 				[now, 'sending'],

@@ -26,7 +26,7 @@ export function createNotifications(sql: Sql) {
 		settleDeliveries: async ({ settlements }) => {
 			if (settlements.some(({ result }) => result.kind === 'gone')) sql.alone();
 			const rows = await sql.all<SendingRow>(
-				// The query finds no delivery of a deleted webhook, so the worker has lost its lease.
+				// The query does not find a delivery whose webhook was deleted, so the worker gets `lost_lease`.
 				`SELECT d.uuid, d.fence, d.id, d.webhook_id, d.attempts, w.url
 				FROM ${sql.dialect.table({ delivery: 'TEXT', at_fence: 'BIGINT' }, 'held')}
 				CROSS JOIN webhook_deliveries d
@@ -57,7 +57,7 @@ interface DueRow {
 }
 
 async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
-	// Mostly no delivery is due, and this query reads only the index webhook_deliveries_due.
+	// First check only the index webhook_deliveries_due, because mostly no delivery is due.
 	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
 	if (!(await exists(sql, due, [command.now]))) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));
@@ -140,7 +140,7 @@ function settleOne(
 		return 'recorded';
 	}
 	const isGone = result.kind === 'gone';
-	// The URL may have been corrected during the call to the old one.
+	// The user may have changed the URL while the worker called the old one.
 	const isMoved = isGone && url !== result.url;
 	if (isGone && !isMoved) sql.write('UPDATE webhooks SET stopped_at = ? WHERE id = ?', [at, webhook_id]);
 	const again = isMoved ? at : null;
@@ -162,7 +162,6 @@ function settleOne(
 	return isMoved ? 'moved' : 'recorded';
 }
 
-/** An event of a tracked link or report, or a bounce during delivery. */
 export type NoticedEvent = Omit<TrackedEvent, 'message'>;
 
 export interface Hook {

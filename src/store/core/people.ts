@@ -1,4 +1,3 @@
-/** Reads everything stored about a person, and erases it. */
 import { randomUUID } from 'node:crypto';
 import { type EmailKey, emailKey, parseMailbox } from '../../api/address.js';
 import { sayLeftOut } from '../../api/campaigns.js';
@@ -158,7 +157,7 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		.map((row) => toLeftOut(row, row.error));
 }
 
-/** Finds lists of campaigns and send calls that left the address out. A call may name a campaign without a row. */
+/** Finds campaigns and send calls that left the address out. A send call may name a campaign that has no row. */
 async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<
 		LeftOutRow & { detail: string | null; list: string | null; other: string | null }
@@ -255,7 +254,9 @@ async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 	return [...new Set([email_key, ...typed])];
 }
 
-/** Cancels leased messages too. Their outcome is discarded, because its reply may quote the address. */
+/**
+ * Cancels leased messages too. A higher `fence` discards the worker's outcome, because its reply may quote the address.
+ */
 async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
 	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at
@@ -291,7 +292,7 @@ async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: n
 	return { messages: own.length, canceled: own.filter(({ wake_at }) => wake_at !== null).length };
 }
 
-/** Clears a submission without other recipients. Skips campaigns whose submission may get more recipients. */
+/** Clears a submission without other recipients, unless a campaign may still add recipients to it. */
 async function eraseSubmission(sql: Sql, seq: number): Promise<void> {
 	const others = 'SELECT 1 FROM messages WHERE submission_seq = ? AND to_key <> ?';
 	if (await exists(sql, others, [seq, erasedAddress])) return;
@@ -342,7 +343,10 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 	}
 }
 
-/** Columns with text or JSON that may contain an address, and their tables' keys. Searches read these small tables. */
+/**
+ * Columns with text or JSON that may contain an address. An erasure reads all their rows, because answers and refusals
+ * are few.
+ */
 const textTables = [
 	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
 	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },
@@ -367,7 +371,7 @@ async function replaceIn(
 	for (const [text, ...key] of found) sql.write(changed, [withoutAddress(text, inner), ...key]);
 }
 
-/** `ann@example.com` is not part of `joann@example.com` or `ann@example.com.au`, but may end a sentence. */
+/** Replaces `ann@example.com` at the end of a sentence, but not in `joann@example.com` or `ann@example.com.au`. */
 function withoutAddress(text: string, address: string): string {
 	const escaped = address.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 	const whole = new RegExp(`(?<![-\\w.!#$%&'*+/=?^\`{|}~])${escaped}(?![-\\w]|\\.\\w)`, 'gi');

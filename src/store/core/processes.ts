@@ -11,7 +11,7 @@ export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
 export interface ProcessIdentity {
 	id: string;
-	/** `serve`, `worker`, or `cli` for a command, which becomes `send` at its first lease. */
+	/** `serve`, `worker` or `cli`. A command starts as `cli`, and becomes `send` at its first lease. */
 	role: string;
 	host: string;
 	pid: number;
@@ -35,7 +35,7 @@ export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.write('DELETE FROM processes WHERE id = ?', [me.id]);
 }
 
-/** Like `findFresh`, but omits processes that have certainly ended, so that nobody waits for their heartbeat to expire. */
+/** Like `findFresh`, but omits processes that have certainly ended although their heartbeat has not expired. */
 export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
 	return (await findFresh(sql, me, now)).filter((other) => !isLost(other));
 }
@@ -72,13 +72,13 @@ function readStat(pid: number): { state: string; start: string } | null {
 
 const own = { place: '', mark: '' };
 
-/** Identifies the machine's boot and the container. PIDs and steady clocks are comparable only within one place. */
+/** PIDs and monotonic clocks are comparable only between processes of the same boot and container. */
 export function processPlace(): string {
 	own.place ||= readPlace();
 	return own.place;
 }
 
-/** `PLACE/START`, unique to this process. */
+/** `PLACE/START`. The start time distinguishes this process from earlier processes with its PID. */
 export function processMark(): string {
 	own.mark ||= `${processPlace()}/${readStat(process.pid)?.start ?? ''}`;
 	return own.mark;
@@ -98,8 +98,8 @@ function ownerOf(owner: string): { id: string; host: string; pid: number } | nul
 }
 
 /**
- * True if a process has certainly ended: it ran on this boot and in this container, and its PID is unused or has another
- * start time. `id` is `PLACE/START/NAME`.
+ * True if a process has certainly ended: it ran in this boot and container, and its PID is free or has another start
+ * time. `id` is `PLACE/START/NAME`.
  */
 export function isLost({ id, pid }: { id: string; pid: number }): boolean {
 	const [place, start] = id.split('/');
@@ -169,7 +169,10 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/** The proven time, which retention uses: a clock may be years ahead, so the database adds up the time that passed. */
+/**
+ * Retention uses the proven time, because a clock may be years ahead. The database adds up the time that passes on the
+ * steady clock.
+ */
 interface Proven {
 	at: Micros;
 	boot: string;
@@ -188,7 +191,10 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** Accepts a clock far ahead after it ran in step with the steady clock for a day, if the last day has a message. */
+/**
+ * Accepts a clock that is far ahead after it kept step with the steady clock for a day. A message of the last day must
+ * confirm it.
+ */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

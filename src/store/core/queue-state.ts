@@ -1,4 +1,3 @@
-/** The state of the queue and why messages wait: pauses, limits, missing workers, deferred domains. */
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { limitOf, nameLimit, type SendLimit, windowOf } from '../../engine/rules/settings.js';
 import type { Operations } from '../operations.js';
@@ -57,7 +56,6 @@ export function createQueueState(sql: Sql) {
 			};
 		},
 		queuePauses: () => findPauses(sql),
-		// A second pause of the same kind keeps `since` and the later `retry_at`, replaces the reason and adds a fault.
 		pause: async ({ kind, reason, retry_at, now }) => {
 			const fault = kind === 'manual' ? 0 : 1;
 			const pause = await sql.get<QueuePause>(
@@ -138,12 +136,12 @@ async function waiting(
 
 async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	const { position, using } = sql.dialect;
-	// A quoted local part may contain @, so split at the last one: rtrim leaves all up to it, and replace removes that.
+	// A quoted local part may contain @. `rtrim` keeps the text up to the last @, and `replace` removes that text.
 	const domain = `CASE
 		WHEN m.to_key LIKE '"%' THEN replace(m.to_key, rtrim(m.to_key, replace(m.to_key, '@', '')), '')
 		ELSE substr(m.to_key, ${position}(m.to_key, '@') + 1)
 	END`;
-	// The lane of a campaign's messages is its seq, so the query need not join submissions.
+	// Messages of a campaign have its `seq` as their lane, so the query need not join submissions.
 	const deferred = `FROM messages m ${using('messages_due')}
 		LEFT JOIN campaigns g ON g.seq = m.lane
 		WHERE m.state = 'deferred' AND m.wake_at IS NOT NULL AND (g.state IS NULL OR g.state = 'released')
@@ -156,7 +154,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 		LIMIT ${mostDomains}`,
 	);
 	if (groups.length === 0) return [];
-	// Read only the last due message of each domain. Sorting all messages costs ten times as much.
+	// Read only the last due message of each domain, because sorting all messages costs ten times as much.
 	const each = groups.map(() => '?').join(', ');
 	const last = await sql.all<{ domain: string; due_at: Micros; last_reply: string | null }>(
 		`SELECT l.domain, l.due_at, m.last_reply
@@ -175,7 +173,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	});
 }
 
-/** Finds processes that hold or could take leases. Recognizes a killed process of this machine at once. */
+/** Finds processes that hold or could take leases. A process of this machine that was killed has a null `role`. */
 async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(
@@ -262,7 +260,7 @@ export async function holdsOfMessage(sql: Sql, uuid: string, now: Micros): Promi
 	if (limits.length === 0) return [];
 	const row = await sql.get<{ wake_at: Micros; limit_key: string | null; room_at: Micros; ahead: number }>(
 		`SELECT m.wake_at, w.limit_key, r.room_at, (
-			-- limit_waiting_in_order
+			-- Uses the index limit_waiting_in_order.
 			SELECT count(*)
 			FROM limit_waiting a
 			WHERE a.limit_key = w.limit_key AND (a.is_bulk, a.message_id) < (w.is_bulk, w.message_id)

@@ -22,7 +22,7 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 }
 
 export function createQueue(sql: Sql) {
-	// True if the last lease had limits; the next one then reads their use in its first round trip.
+	// If the last lease had limits, the next one reads their use in its first round trip.
 	let isLimited = false;
 	const leaseSlice = async ({ perSecond, ...command }: Command<'lease'>) => {
 		const { scope, now } = command;
@@ -76,7 +76,7 @@ async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<
 	if (command.alone) for (const { lane } of open.bulk) await loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
 	const take = async (lane: number, max: number, leave_by: Micros | null = null) => {
-		// The index messages_due (lane, wake_at, id) skips staged rows of other campaigns.
+		// Uses the index messages_due (lane, wake_at, id).
 		const messages = `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`;
 		const due = { messages, values: [lane, command.now], order: ['wake_at', 'id'] };
 		const taken = await takeUntilFull(sql, { ...command, leave_by }, max, due);
@@ -112,7 +112,7 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 	limiter?.startLane();
 	for (let spare = 1; leased.length < max; spare *= 4) {
 		const room = max - leased.length;
-		// Read more rows each time, because a limit may set aside nearly all. Leases with limits meet no locked rows.
+		// Read more rows in each round, because a limit may set aside nearly all of them.
 		const limit = limiter === null ? room : Math.min(room * spare, Math.max(room, mostAtOnce));
 		const { messages, order, values } = due;
 		const rows = await sql.all<DueRow>(
@@ -123,7 +123,7 @@ async function takeUntilFull(sql: Sql, command: LeaseCommand, max: number, due: 
 			[...values, limit],
 		);
 		if (rows.length === 0) break;
-		// Read the rows first, which locks them against other transactions.
+		// Check suppressions only after the query above has locked the rows against other transactions.
 		const [judge, reasonsAgainst] = await sql.together([
 			() => openCompositions(sql, now),
 			() => openSuppressions(sql, now),
@@ -158,10 +158,7 @@ interface Taken extends Candidate {
 	message: Leased;
 }
 
-/**
- * Takes up to `max` messages that may be sent, one by one, because each counts against a limit. Stops at the
- * lane's share.
- */
+/** Takes at most `max` messages that may be sent. Each counts against its limits before the next one is checked. */
 async function takeEach(
 	sql: Sql,
 	rows: readonly DueRow[],
@@ -174,13 +171,14 @@ async function takeEach(
 		const submission = command.shared.get(row.submission_seq);
 		if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
 		if (row.state === 'leased' && row.called === row.fence) {
-			// The lease ended during a call to a send API. If this worker made the call, it slept: extend its lease.
+			// The lease ended during a call to a send API. If this worker made the call, the machine was suspended: extend
+			// the lease.
 			if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
 			else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
 			return null;
 		}
 		const why = await unwantedBecause(sql, row, submission.type, command.reasonsAgainst);
-		// The message was canceled during its lease, and its worker did not answer.
+		// The message was canceled during its lease, and its worker did not return it.
 		if (why !== null || (row.state === 'leased' && row.lease_owner === null)) {
 			cancelMessage(sql, row.id, why);
 			return null;
@@ -237,7 +235,10 @@ interface Shared {
 	starts_at: Micros | null;
 	send_window: string | null;
 	stopped: EmailKey[];
-	/** Messages without variables share one call of an API; other messages have a call each. */
+	/**
+	 * `shared`: messages without variables share one call of the send API. `own`: each submission has its own call. Null:
+	 * SMTP.
+	 */
 	calls: 'shared' | 'own' | null;
 }
 
@@ -290,7 +291,10 @@ async function toLeased(
 	};
 }
 
-/** Returns when attempts began: the release; with a window, the first attempt; after a final outcome, the next one. */
+/**
+ * Returns the date of the mail, from which retries are timed. It is the latest of creation, release and planned start.
+ * In a window, or after a final outcome, it is the first attempt since.
+ */
 async function beganAt(
 	sql: Sql,
 	{ id, created_at, attempts }: DueRow,
@@ -323,11 +327,10 @@ function isDue({ dialect }: Sql, lane: string): string {
 	)`;
 }
 
-/** The longest time a machine may be off. Planned campaigns wait if the clock is further ahead of the proven time. */
+/** A machine may be off for this long. Planned campaigns wait if the clock is further ahead of the proven time. */
 const longestOff: Micros = 31 * microsPerDay;
 
-/** Returns campaigns whose window is open. A planned campaign waits while the clock is far ahead of the proven time. */
-async function through(
+async function withOpenWindow(
 	sql: Sql,
 	rows: readonly (LaneRow & { last_leased_at?: Micros })[],
 	now: Micros,
@@ -354,7 +357,7 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 			`SELECT g.seq, ${windowColumns}, 1 AS is_due FROM ${from} WHERE ${condition} AND g.state = 'released'`,
 			[id],
 		);
-		return { hasTransactional: false, bulk: await through(sql, rows, now), canceled: [] };
+		return { hasTransactional: false, bulk: await withOpenWindow(sql, rows, now), canceled: [] };
 	}
 	const [[[transactional, bulk] = [0, 0]], open] = await sql.together([
 		() =>
@@ -377,13 +380,16 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 		hasTransactional: transactional === 1,
 		bulk: [
 			{ lane: lanes.bulk, leave_by: null, isDue: bulk === 1 },
-			...(await through(sql, ofState('released'), now)),
+			...(await withOpenWindow(sql, ofState('released'), now)),
 		],
 		canceled: ofState('canceled').map(({ seq }) => seq),
 	};
 }
 
-/** Call it last in a lease. It writes campaigns in lane order, because leases lock these rows until they end. */
+/**
+ * Call it last, because its row locks last until the lease commits. It writes in lane order, so that leases cannot
+ * deadlock.
+ */
 function endTurns(
 	sql: Sql,
 	{ open, served, now }: { open: OpenLanes; served: readonly number[]; now: Micros },
@@ -411,7 +417,7 @@ function endTurns(
 				'UPDATE campaigns SET last_leased_at = ? WHERE seq = ? AND last_leased_at NOT BETWEEN ? AND ?',
 				[now, lane, since, now],
 			);
-		// If no message of the campaign waits, take the campaign out of the index that the lease reads.
+		// If no message of the campaign waits, remove the campaign from the index campaigns_open.
 		sql.write(
 			`UPDATE campaigns
 			SET has_open_work = 0
@@ -452,7 +458,9 @@ function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros):
 	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
 }
 
-/** Ends leases of others in a lane that has only this worker. Messages become due, or uncertain if a call had begun. */
+/**
+ * Ends leases of other workers in a lane. Their messages become due, or uncertain if a call to a send API had begun.
+ */
 export async function loseLeases(
 	sql: Sql,
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },

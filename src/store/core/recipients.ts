@@ -56,7 +56,10 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/** A lasting suppression makes its subscribers inactive even if it existed: somebody may have activated one since. */
+	/**
+	 * A lasting suppression deactivates its subscribers even if it was stored before, because a user may have reactivated
+	 * one.
+	 */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);
@@ -188,7 +191,10 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-/** Allows mail of a list to an address again. Replaces a suppression for all lists by one for every other list. */
+/**
+ * Allows mail of a list to an address again. Replaces a suppression for all lists by one for each other list of the
+ * address.
+ */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
@@ -214,7 +220,6 @@ export async function liftSuppressions(
 	recipients.write();
 }
 
-/** Copies an unsubscription to the subscriber's new address. */
 export async function carryUnsubscription(
 	sql: Sql,
 	{ from, to: address, list_id }: { from: EmailKey; to: EmailKey; list_id: number },
@@ -249,7 +254,10 @@ export async function widenToAllLists(
 	recipients.write();
 }
 
-/** Counts a reported soft bounce. A run starts after the last message that did not bounce, or reached the limit. */
+/**
+ * Suppresses the address if its run of soft bounces reaches the limit. A run starts after the last message that did not
+ * bounce, or that ended a run.
+ */
 export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },

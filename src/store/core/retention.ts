@@ -20,7 +20,7 @@ export interface SliceOfExpired {
 	now: Micros;
 	limit: number;
 	after: number;
-	/** The function of `src/content`. It is passed in, so that only deletions load the HTML parser. */
+	/** The caller passes this function of `src/content`, so that only retention loads the HTML parser. */
 	onlyLinks: (html: string) => string | null;
 }
 
@@ -79,8 +79,8 @@ const isNeeded = `EXISTS (
 )`;
 
 /**
- * Deletes bodies and files that were not sent during `keep_bodies`. Keeps the links of the HTML. Sending the content
- * again restores it. Bodies still needed stay first in the index, so `after` is how many of them the next slice skips.
+ * Deletes bodies and files that were not sent during `keep_bodies`, but keeps the links of the HTML. A later send
+ * restores the body. `after`: how many bodies the next slice skips, because unfinished messages need them.
  */
 async function dropBodies(sql: Sql, { now, limit, after, onlyLinks }: SliceOfExpired): Dropped {
 	const { bodies: before } = await cutoffs(sql, now);
@@ -144,7 +144,10 @@ async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Drop
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/** Marks finished campaigns that have expired, and deletes their results and people left out. Their messages follow. */
+/**
+ * Marks finished campaigns that have expired, and deletes their results and people left out. `dropMessages` deletes
+ * their messages.
+ */
 async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -174,7 +177,7 @@ async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Droppe
 	return { next: null };
 }
 
-/** Deletes people left out by send calls, the oldest calls first. They expire by the age of the call. */
+/** Deletes the people whom expired send calls left out, the oldest calls first. */
 async function dropLeftOut(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -199,7 +202,7 @@ async function dropLeftOut(
 	);
 }
 
-/** Stops after a slice without an expired message, because later ids are newer, unless a clock was set back. */
+/** Stops at a slice without an expired message, because later ids are newer unless a clock was set back. */
 async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	const { now, limit, after } = command;
 	const { messages: before } = await cutoffs(sql, now);
@@ -235,7 +238,7 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 
 const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
-/** The tables of sums of deleted messages, with their keys. Figures of reports include them. */
+/** Tables with sums of deleted messages, which reports add to their figures: the key and the counts of each. */
 const sums = {
 	deleted_links: ['campaign, content_sha256, link, audience', 'clicks', 'messages'],
 	deleted_bounced: ['tag, campaign, sent, soft, hard', 'count'],
@@ -275,7 +278,7 @@ function addToSums(sql: Sql, ids: string): void {
 	add('deleted_joined', `${states('s.campaign')} AND s.campaign IS NOT NULL AND g.id IS NULL`);
 }
 
-/** Deletes or empties a submission without messages, and keeps the data that links in its mails need. */
+/** Deletes a submission without messages, or only empties it if a campaign or links in its mails need it. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
@@ -331,7 +334,7 @@ export function createOldMessages(sql: Sql) {
 
 const pages = ['unsubscribe_url', 'view_url'];
 
-/** Stores the data that web pages of sent mails need. Returns the submissions whose mails link to no such page. */
+/** Stores the data that the web pages of sent mails need. Returns the submissions whose mails link to no such page. */
 async function keepLinks(
 	sql: Sql,
 	leaving: readonly LeavingRow[],
@@ -346,7 +349,7 @@ async function keepLinks(
 		const usesPage = variableNames(parseUsed(row.used) ?? []).some((name) => pages.includes(name));
 		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage;
 		if (!hasPage) without.add(row.seq);
-		// Keep only sent mails (a fence of 0: never leased) by SMTP: a service that sends a mail serves its pages itself.
+		// Keep only mails sent by SMTP (`fence` 0: never leased), because a send API serves the pages of its mails itself.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
 	}
 	sql.write(

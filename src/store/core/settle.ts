@@ -155,7 +155,7 @@ async function countBounces(sql: Sql, counting: Counting, recorded: readonly Rec
 	recipients.write();
 }
 
-/** True for an answer of a send API: the service itself counts the messages that it accepted. */
+/** A reply of phase `call` comes from a send API, which counts its messages itself. */
 function isCall(reply: Reply | null): boolean {
 	return reply?.phase === 'call';
 }
@@ -180,7 +180,7 @@ function countSent(
 	}
 }
 
-/** Returns messages whose bounce arrived before the record of their sending, by id. */
+/** Returns messages whose bounce was recorded before their sending, by id. */
 async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap<number, BouncedMessage>> {
 	if (sent.length === 0) return new Map();
 	const rows = await sql.all<Omit<BouncedMessage, 'sent'> & { id: number }>(
@@ -205,7 +205,7 @@ interface SentRow {
 	reply: Reply;
 }
 
-/** Finds, checks and writes the messages in one statement. Returns null for a message that another worker leased. */
+/** Returns null for each message that another worker has leased since. */
 async function writeSent(sql: Sql, settlements: readonly Sent[]): Promise<(SentRow | null)[]> {
 	if (settlements.length === 0) return [];
 	const columns = { message: 'TEXT', at_fence: 'BIGINT', at: 'BIGINT', reply: 'TEXT' } as const;
@@ -247,7 +247,7 @@ function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 export function createSettling(sql: Sql) {
 	return {
 		settle: ({ settlements }) => settle(sql, settlements),
-		// Marks messages during a call to a send API: if the worker ends meanwhile, they may have been sent.
+		// Marks messages during a call to a send API. If the worker crashes meanwhile, marked messages may have been sent.
 		setCalling: async ({ fences, isCalling }) => {
 			sql.write(
 				`UPDATE messages

@@ -5,7 +5,7 @@ import { filledSubject } from '../../api/variables.js';
 import { damaged } from '../errors.js';
 import type { PageOf, Slice, Written } from '../store.js';
 
-/** The database as operations use it: they run SQL texts in the transaction that the driver has begun. */
+/** The database as operations see it. An operation runs its SQL in the transaction that the driver has begun. */
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -28,13 +28,13 @@ export interface Dialect {
 	table(columns: Columns, alias: string): string;
 	/** Follows a table name to make the query use this index. */
 	using(index: string): string;
-	/** Ends a SELECT whose rows of that table the operation will change. Other writers wait for them. */
+	/** Ends a SELECT and locks its rows of this table, because the operation will change them. Other writers wait. */
 	lockRows(table: string): string;
 	/** Like `lockRows` for a query of one table, but skips rows that other transactions have locked. */
 	skipLocked: string;
 	/** How a new subscriber gets an id: a statement to run before the insert, if any, and the value to insert. */
 	newSubscriberId: { before: string | null; value: string };
-	/** Reserves as many ids as its parameter says, and returns the last. No other statement may take ids meanwhile. */
+	/** Reserves as many ids as its parameter says, and returns the last one. The ids are consecutive. */
 	newSubscriberIds: string;
 	uuidBytes(text: string): string;
 	isReadOnly: string;
@@ -42,7 +42,7 @@ export interface Dialect {
 	freeSize: string;
 	/** Returns each table with its bytes, indexes included; nothing for a SQLite file too large to read. */
 	tableSizes: string;
-	/** Returns a text that changes whenever data that a read could see changes. */
+	/** Returns a text that differs after any change of data that this connection can see. */
 	seenState: string;
 }
 
@@ -60,7 +60,7 @@ export interface Insertion {
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/** The column that the database numbers. Equals `key` if the caller has given each row an unused id. */
+	/** The column that `insertAll` returns. It equals `key` if the caller gives each row an unused id. */
 	id: string;
 }
 
@@ -80,7 +80,9 @@ export interface Sql {
 	readonly secrets: Secrets;
 	/** Counters with many writers have a row per shard. This connection writes only to this shard. */
 	readonly shard: number;
-	/** Makes the operation run alone in the project. On PostgreSQL, an operation that shares the project's lock starts again. */
+	/**
+	 * Makes the operation run alone in the project. On PostgreSQL, it starts again if it only shared the project's lock.
+	 */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
@@ -89,19 +91,27 @@ export interface Sql {
 	/** Returns the rows for each set of values, in the order of the sets. PostgreSQL runs one statement for all. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/** On PostgreSQL does not wait, which saves a round trip: an error makes the next query or COMMIT fail. */
+	/**
+	 * On PostgreSQL, does not wait for the answer, which saves a round trip. An error makes the next query or COMMIT
+	 * fail.
+	 */
 	write(text: string, values?: readonly SqlValue[]): void;
-	/** Inserts a row and returns its `id` (SQLite: rowid, as RETURNING doubles the cost), or null after a conflict. */
+	/**
+	 * Inserts a row and returns its `id`, or null after a conflict. SQLite returns the rowid, because RETURNING doubles
+	 * the cost.
+	 */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
 	/** Returns the `id` of each row, or null if a conflict skipped the row. */
 	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
-	/** Applies the change for each set of values; does not wait (see `write`). No two sets may change the same row. */
+	/**
+	 * Applies the change for each set of values, and does not wait (see `write`). No two sets may change the same row.
+	 */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): Promise<number>;
 	/** Runs independent queries. PostgreSQL answers them in shared round trips, in any order. */
 	together<Answers extends readonly unknown[]>(questions: Together<Answers>): Promise<Answers>;
-	/** Makes SQLite overwrite the data that `operate` deletes, because it would stay readable in the file. */
+	/** Makes SQLite overwrite the data that `operate` deletes, because deleted data stays readable in the file. */
 	overwriting<T>(operate: () => Promise<T>): Promise<T>;
 }
 
@@ -145,7 +155,7 @@ export interface Conditions {
 	values: SqlValue[];
 }
 
-/** Joins conditions and their values, leaving out those with an undefined value. */
+/** Joins conditions with AND. Leaves out conditions that have an undefined value. */
 export function conditionsOf(
 	conditions: readonly (readonly [condition: string, ...values: (SqlValue | undefined)[]])[],
 ): Conditions {
@@ -194,7 +204,6 @@ export const emailColumn = "coalesce(nullif(email, ''), email_key) AS email";
 
 export const subscriberColumns = `id, list_id, ${emailColumn}, email_key, name, is_active, disable_reason, is_email_verified, meta, source, opt_in_signed, created_at, import_seq`;
 
-/** Messages with their submissions and campaigns, if any. */
 export const joinedMessages = `messages m
 	JOIN submissions s ON s.seq = m.submission_seq
 	LEFT JOIN campaigns g ON g.seq = s.campaign_seq`;
@@ -203,7 +212,6 @@ export const joinedMessages = `messages m
 export const variablesOfSubject = `CASE WHEN c.subject LIKE '%#%' THEN m.variables END AS own_variables,
 	CASE WHEN c.subject LIKE '%#%' THEN s.context END AS shared_variables`;
 
-/** The subject as its recipient reads it. `own` and `shared` are stored variables. */
 export function subjectOf(
 	subject: string,
 	{ to, own, shared }: { to: string; own: string | null; shared: string | null },
@@ -304,7 +312,7 @@ export function span({ page, page_size }: PageOf): [limit: number, offset: numbe
 	return [page_size, (page - 1) * page_size];
 }
 
-/** Finds the first row created at that time or later, by a binary search: ids follow the time. */
+/** Finds the first row created at `at` or later. A binary search works, because ids follow the time. */
 export async function findSince(sql: Sql, table: string, key: string, at: Micros) {
 	const [[first, last] = [1, 0]] = await sql.tuples<[number, number]>(
 		`SELECT coalesce(min(${key}), 1), coalesce(max(${key}), 0) FROM ${table}`,

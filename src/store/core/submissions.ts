@@ -249,7 +249,7 @@ async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): P
 	return { ...envelope, cc: envelope.cc.filter(isDeliverable), bcc: envelope.bcc.filter(isDeliverable) };
 }
 
-/** Addresses that must not get copies now; mostly none. */
+/** Returns the copy addresses whose suppression forbids mail now. */
 export async function stoppedCopies(
 	sql: Sql,
 	{ cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>,

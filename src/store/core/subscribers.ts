@@ -112,7 +112,7 @@ export function createSubscribers(sql: Sql) {
 			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
-		/** Returns the field errors that depend on stored data, and writes nothing. The input may have other errors. */
+		/** Returns only the field errors that depend on stored data, and writes nothing. */
 		fieldErrors: async (question) => {
 			const { kind, id } = question;
 			if (kind === 'subscriber') {
@@ -188,7 +188,7 @@ const intoSubscribers: NumberedInsertion = {
 };
 const intoNewSubscribers: NumberedInsertion = { ...intoSubscribers, conflict: '' };
 
-/** Returns false for rows whose address is in the list. With `areNew` such a row makes the statement fail. */
+/** Returns false for rows whose address is already in the list. If `areNew`, the statement fails instead. */
 export async function insertSubscribers(
 	sql: Sql,
 	rows: readonly (NewSubscriber & { id: number })[],
@@ -286,7 +286,6 @@ function conditions(
 	]);
 }
 
-/** Computes the subscriber after a patch or creation, and the field errors that depend on stored data. */
 async function judge(
 	sql: Sql,
 	row: SubscriberRow | null,

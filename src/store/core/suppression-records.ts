@@ -115,7 +115,7 @@ async function addEach(
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
 	for (const [row, { email_key: address, list_id, created_at, ...given }] of rows.entries()) {
-		// A suppression of a deleted list would count for all lists, and one of an erased person would reveal the address.
+		// A suppression of an erased person would reveal the address, so it is rejected.
 		const isMissing = list_id !== null && areThere[named.indexOf(list_id)] === false;
 		const missing = { code: 'does_not_exist', error: `list_id: There is no list ${list_id}.` };
 		const refused =

@@ -24,7 +24,7 @@ export interface MailTo {
 /** Returns unexpired reasons. An erased person counts as unsubscribed, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
-/** Checks many mails. Asks only once whether any suppressions exist, so nobody may add one meanwhile. */
+/** Checks many mails, but looks only once whether suppressions exist. Callers must not add one in between. */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
 	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
 		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',
@@ -85,10 +85,7 @@ interface Addressee {
 	disable_reason: string | null;
 }
 
-/**
- * Runs in the transaction of the lease. Returns why the message must not be sent, in one line without the address; null
- * if it may.
- */
+/** Returns why the message must not be sent, as one line without the address; null if it may be sent. */
 export async function unwantedBecause(
 	sql: Sql,
 	{ to_key: address, list_id, subscriber_id, is_active, disable_reason }: Addressee,
@@ -132,7 +129,7 @@ export function erasureKeys(sql: Sql) {
 	return findKeys(sql, 'erasure');
 }
 
-/** Only the database's key can match the hash to an address, so nobody can guess addresses without it. */
+/** Without the key, nobody can find the address of a hash by guessing. */
 export function erasedHash(secret: string, address: EmailKey): string {
 	return createHmac('sha256', Buffer.from(secret, 'base64url'))
 		.update('mailctl erased 1\0')

@@ -112,8 +112,8 @@ export function createWebhooks(sql: Sql) {
 				[now, now, JSON.stringify(ids)],
 			);
 			const isLast = deliveries !== null || ids.length < command.limit;
-			// Restart the webhook only after the last slice: until then nothing is sent, and the other deliveries show
-			// `stopped`. A replay of failed deliveries restarts the webhook even if its log was deleted.
+			// Restart the webhook only after the last slice, because the next slices select deliveries that show as
+			// `stopped`. A replay of failed deliveries restarts it even if none is left.
 			if (isLast && (ids.length > 0 || command.after > 0 || command.failed))
 				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [webhook_id]);
 			return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };
@@ -183,7 +183,7 @@ export async function dropDeliveries(
 	return { changes: ids.length };
 }
 
-/** A delivery that waits for a webhook that answered 410 shows as stopped. */
+/** A webhook stops after it answers 410. Its waiting deliveries then show as `stopped`. */
 const seenState = `CASE WHEN d.state = 'pending' AND w.stopped_at IS NOT NULL THEN 'stopped' ELSE d.state END`;
 
 const from = 'webhook_deliveries d JOIN webhooks w ON w.id = d.webhook_id';
@@ -235,7 +235,7 @@ async function findNamed(sql: Sql, webhook_id: number, deliveries: readonly stri
 	return new Map(rows.map((row) => [row.uuid, row]));
 }
 
-/** Selects failed and stopped deliveries, and unless `failed` is set also delivered ones. */
+/** Selects failed and stopped deliveries; without `failed`, also delivered ones. */
 async function slice(
 	sql: Sql,
 	{ webhook_id, failed, since, after, limit }: ReplayDeliveries,

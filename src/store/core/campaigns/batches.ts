@@ -47,7 +47,7 @@ export async function putBatch(
 	const staged = await (wanted === 'request' ? stageRequests : stageRecipients)(sql, campaign, batch);
 	logResults(sql, campaign, staged);
 	const ack = { position: first + rows.length, ...countOf(staged) };
-	// An empty batch keeps the position. Do not store its answer, because the next batch at this position would get it.
+	// Store no answer for an empty batch, because the next batch has the same position and would get that answer.
 	if (rows.length > 0) {
 		addToCounts(sql, campaign.seq, ack.counts);
 		sql.write('UPDATE campaigns SET position = ? WHERE seq = ?', [ack.position, campaign.seq]);
@@ -149,7 +149,6 @@ async function stageRequests(sql: Sql, campaign: CampaignRow, batch: Batch): Pro
 	return stagedRows(batch, outcomes);
 }
 
-/** Refuses a request, or stores its submission if it is new. */
 async function prepare(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -166,7 +165,7 @@ async function prepare(
 	const [first] = listFieldErrors(errors);
 	if (first !== undefined)
 		return { kind: 'rejected', code: 'invalid', error: `${first.path}: ${first.message}` };
-	// The service fills in built-in variables, so they do not count as missing.
+	// The send API fills in built-in variables, so they do not count as missing.
 	const builtIn: readonly string[] = builtInVariables;
 	const all = isCalls && is_strict ? missingVariables({}, variables, context) : [];
 	const missing = all.filter((name) => !builtIn.includes(name));

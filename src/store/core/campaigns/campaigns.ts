@@ -45,7 +45,8 @@ export function createCampaigns(sql: Sql) {
 			const own = seenRows('s.owner', seen);
 			const select = 'SELECT o.id, o.to_email AS "to", o.list_id, o.code, o.detail FROM campaign_left_out o';
 			const rows = await sql.all<LeftOutPerson & { id: number }>(
-				// Uses left_out_of_campaign and messages_of_address. Skips people with a message through another list.
+				// Uses the indexes left_out_of_campaign and messages_of_address. Skips people who have a message through
+				// another list.
 				`SELECT *
 				FROM (
 					${select}
@@ -72,7 +73,7 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			// A campaign of send requests has no content that the people of a list could get.
+			// A campaign of send requests has a content per request, but none for the subscribers of a list.
 			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
 			return await stageList(sql, row, command);
 		},
@@ -104,14 +105,14 @@ export function createCampaigns(sql: Sql) {
 			const isOpen = row.courier === 'api' && row.is_complete !== 1;
 			if (isOpen && (await exists(sql, ofList, [row.seq]))) return { kind: 'incomplete' };
 			if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
-			// The client repeats a release because it got no answer.
+			// A client that did not get the answer repeats the release.
 			if (row.state === 'released') return { kind: 'released' };
 			sql.write(
 				"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
 				[now, openingOf(row, now), row.seq],
 			);
 			dropAcks(sql, row.seq);
-			// Messages count as created only now, because before the release no recipient could get one.
+			// Staged messages count as created only at the release, because an unreleased campaign sends nothing.
 			const tally = await createTally(sql);
 			tally.add({ at: now, campaign: row.id, type: 'CREATED', audience: 'all', by: row.staged });
 			tally.write();
@@ -149,12 +150,12 @@ export function createCampaigns(sql: Sql) {
 			);
 			sql.write('DELETE FROM submissions WHERE campaign_seq = ?', [seq]);
 			sql.write('DELETE FROM campaigns WHERE seq = ?', [seq]);
-			// Contents without files stay: they are small, and the same mail may be sent again.
+			// Delete only contents with files. Other contents are small, and the same mail may be sent again.
 			for (const sha256 of contents) await dropContent(sql, sha256, null);
 		},
 		dropStaged: async ({ campaign, limit }) => {
 			let most = 0;
-			for (const { table, key, of } of leavings) {
+			for (const { table, key, of } of stagedTables) {
 				const { changes } = await sql.run(
 					`DELETE FROM ${table}
 					WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${of} = (${neverReleased}) LIMIT ?)`,
@@ -203,7 +204,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	return opened({ id, key, position: 0 });
 }
 
-/** Checks neither senders and lists of another service nor files of a dry run, because this database lacks them. */
+/** Does not check senders and lists of another service, or files of a dry run, because this database lacks them. */
 async function errorsOf(
 	sql: Sql,
 	{ id, submission, courier = 'smtp', is_trial = false, only_of }: OpenCampaign,
@@ -215,7 +216,8 @@ async function errorsOf(
 		const { errors } = await checkParts(sql, parts, seen);
 		if (Object.keys(errors).length > 0) return errors;
 	}
-	// A client may use the id of send calls only if all these calls are its own. The owner of the database may use any.
+	// A client may reuse the id of send calls only if it made all of these calls. The owner of the database may reuse
+	// any.
 	const ofOthers = 'SELECT 1 FROM submissions WHERE campaign = ? AND owner IS DISTINCT FROM ?';
 	const hasOthers = only_of !== undefined && (await exists(sql, ofOthers, [id, only_of]));
 	const isTaken = hasOthers || (await findCampaign(sql, id, {})) !== null;
@@ -250,8 +252,8 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 const repetition: Micros = microsPerDay;
 
 /**
- * Finds a campaign with the same mail: an unfinished one, or else the newest. With `repeated` and `repeating`, finds
- * only campaigns that repeat an earlier one themselves; with `repeating`, only unfinished ones.
+ * Finds a campaign with the same mail: an unfinished one, or else the newest released in the last day. `repeated` finds
+ * only campaigns that repeat an earlier one; `repeating` finds only unfinished repetitions.
  */
 async function findSame(
 	sql: Sql,
@@ -318,7 +320,7 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/** Message counts of a campaign sent through an API. `accepted`: the API accepted them; `queued`: waiting or leased. */
+/** Renames states for a campaign sent through an API: `sent` becomes `accepted`; waiting and leased become `queued`. */
 function toldMessages(
 	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
 	state: CampaignStatus['state'],
@@ -333,8 +335,8 @@ function toldMessages(
 
 const neverReleased = "SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL";
 
-/** Tables with rows of a campaign, and the column with its `seq`. The index messages_due finds the messages. */
-const leavings = [
+/** `of` ends in the column that holds the campaign's `seq`. The messages are found through the index messages_due. */
+const stagedTables = [
 	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
 	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },
 	{ table: 'campaign_left_out', key: 'id', of: 'campaign_seq' },

@@ -1,6 +1,6 @@
 /**
- * Expands lists into a campaign. Does not store people left out among the results, because clients without access to
- * lists may read those.
+ * Adds the subscribers of lists to a campaign. People left out are not stored as results, because clients without
+ * access to lists may read results.
  */
 import type { AcceptCounts, LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';
@@ -53,7 +53,7 @@ interface Expansion {
 	timeZone: string;
 }
 
-/** Stages the next slice of a list. The counts cover this slice; the rejects are the first ones of the whole list. */
+/** Stages the next slice of a list. Returns the counts of this slice, and the first rejects of the whole list. */
 export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,
@@ -272,7 +272,7 @@ function countOutcomes(list_id: number, outcomes: readonly Outcome[]): ListCount
 	return { list_id, ...others, ...(left_out > 0 && { left_out }), reasons: sums };
 }
 
-/** Limits the number of different reasons, because each subscriber may lack another set of variables. */
+/** Each subscriber may lack different variables. Beyond this number, new reasons are counted without their detail. */
 const mostReasons = 100;
 
 function sumReasons(reasons: ListCounts['reasons'], most: number): ListCounts['reasons'] {
@@ -328,7 +328,7 @@ export interface Staging extends Terms {
 	campaign: CampaignRow;
 	scope: Uuid;
 	submission: { seq: number; list_id: number | null };
-	/** The reason for recipients who are not subscribers; null if only the service knows it. */
+	/** The reason shown to recipients who are not subscribers; null if the send API fills it in. */
 	email_reason: string | null;
 }
 
@@ -401,7 +401,10 @@ interface Staged {
 	candidate: Candidate;
 }
 
-/** Returns one outcome per candidate, in the same groups. Only candidates that `judge` accepts can be duplicates. */
+/**
+ * Returns one outcome per candidate, grouped like the candidates. A suppressed candidate is not reported as a
+ * duplicate.
+ */
 export async function stageMessages(
 	sql: Sql,
 	groups: readonly (readonly Staged[])[],
@@ -480,7 +483,7 @@ export async function keptRejects(sql: Sql, campaign_seq: number, list_id: numbe
 	return row === undefined ? [] : (parseStored(row.ack) as Reject[]);
 }
 
-/** Stores the rejects of a list as the answer to a batch at row `-list_id`, because no batch starts there. */
+/** Stores the rejects of a list as the answer to a batch at row `-list_id`, because batches start at row 0 or later. */
 export function keepRejects(
 	sql: Sql,
 	campaign_seq: number,

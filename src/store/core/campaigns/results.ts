@@ -209,7 +209,7 @@ function toCampaign(row: ListedRow, figures: Campaign['figures'], now: number): 
 	};
 }
 
-/** A campaign that is made of send calls and has no row in `campaigns`. A client sees only its own calls. */
+/** Send calls that name the same campaign id, for which `campaigns` has no row. */
 interface Calls {
 	first_at: Micros;
 	type: 'TRANSACTIONAL' | 'BULK';
@@ -219,7 +219,7 @@ interface Calls {
 	envelope: string;
 }
 
-/** Returns null if no visible call names the UUID, or if `campaigns` has a row with it. */
+/** Returns null if no visible call names the id, or if `campaigns` has a row with it. */
 export async function findCalls(sql: Sql, id: Uuid, seen: Seen): Promise<Calls | null> {
 	const own = seenRows('s.owner', seen);
 	const calls = await sql.get<Calls>(
@@ -280,7 +280,7 @@ export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 		[id, ...own.values],
 	);
 	const client = seen.only_of ?? null;
-	// These sums have no owner, so a client sees them only if all calls with the UUID belong to it.
+	// `deleted_joined` stores no owner, so a client sees these sums only if it made all calls with this id.
 	const deleted = await sql.all<StateCount>(
 		`SELECT state, count
 		FROM deleted_joined
@@ -310,7 +310,7 @@ async function stand(sql: Sql, id: Uuid, seen: Seen) {
 	return { id, key: id, state: 'released' as const, is_finished, messages, counts };
 }
 
-/** A position in the messages of all calls is the call's `seq` × `width` + the number of its messages before. */
+/** `after` encodes a position: the `seq` of a call × `width` + how many messages of the call were returned before. */
 const width = maxRecipients + 1;
 
 async function slice(

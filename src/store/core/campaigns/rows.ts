@@ -1,4 +1,3 @@
-/** Reads rows of campaigns for other files: columns, state, sending window, people left out. */
 import type { SpecIdentity } from '../../../api/campaign-identity.js';
 import type { AcceptCounts, AnyCampaignSpec, CampaignPlan, CampaignStatus } from '../../../api/campaigns.js';
 import { closing, formatDateTime, type Micros, opening, parseWindow } from '../../../api/datetime.js';
@@ -35,7 +34,7 @@ export interface CampaignRow {
 	owner: string | null;
 	created_at: Micros;
 	dropped_at: Micros | null;
-	/** 1 if the user started the campaign although the same mail had been sent. */
+	/** 1 if the user started the campaign although the same mail had already been sent. */
 	is_again: number;
 	rate: string | null;
 }
@@ -43,7 +42,7 @@ export interface CampaignRow {
 export const campaignColumns =
 	'seq, id, key, spec, strict_vars, state, requests, courier, is_complete, released_at, staged, suppressed, rejected, left_out, audience, starts_at, opens_at, send_window, time_zone, last_leased_at, position, owner, created_at, dropped_at, is_again, rate';
 
-/** Has hashes (`identity`) instead of the bodies that retention has deleted. */
+/** After retention has deleted the bodies, `identity` holds their hashes. */
 type StoredSpec = AnyCampaignSpec & { identity?: SpecIdentity };
 
 export function specOf({ spec }: Pick<CampaignRow, 'spec'>): StoredSpec {
@@ -59,8 +58,8 @@ export function seenRows(column: string, { only_of }: Seen): Conditions {
 }
 
 /**
- * True while a released campaign `g` is unfinished: a message waits (messages_due), or the user has to decide about
- * one that an API may have received (messages_over_of_lane). `has_open_work` alone may be outdated.
+ * True while messages of a released campaign `g` wait, or an API left the outcome of one uncertain. Uses the indexes
+ * messages_due and messages_over_of_lane. `has_open_work` may still be 1 after the last message was sent.
  */
 export const isSending = `(g.state = 'released' AND (
 	(g.has_open_work = 1 AND EXISTS (SELECT 1 FROM messages WHERE lane = g.seq AND wake_at IS NOT NULL))
@@ -69,7 +68,7 @@ export const isSending = `(g.state = 'released' AND (
 	))
 ))`;
 
-/** True if campaign `g` was released for later and nothing has been leased. Binds the current time. */
+/** True if a released campaign `g` starts later and no message was ever leased. Binds the current time. */
 export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
 
 export function noCounts(): AcceptCounts {
@@ -80,7 +79,7 @@ export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow
 	return { staged, suppressed, rejected, ...(left_out > 0 && { left_out }) };
 }
 
-/** When messages of a campaign may be sent. `opens_at` stores the next opening, before which no message is leased. */
+/** Columns that say when a campaign may send. Before `opens_at`, workers lease none of its messages. */
 export type WindowRow = Pick<CampaignRow, 'seq' | 'starts_at' | 'opens_at' | 'send_window' | 'time_zone'>;
 
 export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
@@ -96,7 +95,9 @@ export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now:
 	return opens > now ? opens : null;
 }
 
-/** Messages leased now must be sent before `leave_by`; null: at any time. Stores when a closed window opens next. */
+/**
+ * Returns whether the window is open, and when it closes (`leave_by`; null: never). Stores when a closed window opens.
+ */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,
@@ -106,7 +107,7 @@ export async function enterWindow(
 		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	if (row.opens_at !== null && row.opens_at > now) {
 		const opens = openingOf(row, now);
-		// The clock was ahead when `opens_at` was computed, so that time is too late.
+		// `opens_at` is too late if the clock was ahead when it was computed.
 		if (opens === null || opens < row.opens_at) openAt(opens);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}
@@ -135,7 +136,7 @@ export function planOf(
 	};
 }
 
-/** The state that users see. A canceled or released campaign changes that of its messages without rewriting them. */
+/** The state that users see. Canceling or releasing a campaign does not rewrite the states of its messages. */
 export const seenState = `CASE
 	WHEN m.state NOT IN ('staged', 'queued', 'deferred') OR g.state IS NULL THEN m.state
 	WHEN g.state = 'canceled' THEN 'canceled'
@@ -154,7 +155,7 @@ export interface WaitingLane {
 	first: number;
 }
 
-/** Returns the lanes with waiting messages. Reads no messages, only their index. If `now` is null, `due` is 0. */
+/** Returns the lanes with waiting messages, from the index messages_due alone. If `now` is null, `due` is 0. */
 export async function waitingLanes(sql: Sql, now: Micros | null): Promise<WaitingLane[]> {
 	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
 	const [lanes, tried] = await sql.together([

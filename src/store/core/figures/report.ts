@@ -1,5 +1,3 @@
-/** Figures of reports by day, hour, link, domain, code and list. Only the figures of lists read subscribers. */
-
 import type { CampaignFigures } from '../../../api/campaigns.js';
 import { type Day, dayOf, offsetOf } from '../../../api/datetime.js';
 import { type EventType, eventTypes, type Uuid } from '../../../api/records.js';
@@ -95,7 +93,7 @@ export function createReports(sql: Sql) {
 	} satisfies Partial<Operations>;
 }
 
-/** A range of quarters of an hour in UTC, both ends inclusive; local time is `ahead` of UTC by that many quarters. */
+/** A range of quarters of an hour in UTC, both ends included. `ahead`: the UTC offset of local time, in quarters. */
 interface Span {
 	from: number;
 	to: number;
@@ -140,7 +138,7 @@ async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise
 	return hours;
 }
 
-/** Hours since 1970 in local time. SQLite takes each JavaScript number for a REAL, hence the cast. */
+/** Hours since 1970 in local time. The cast truncates, because SQLite binds JavaScript numbers as REAL. */
 const localHour = 'CAST((quarter + ?) / 4 AS BIGINT)';
 const weekHour = `(${localHour} + 72) % 168`;
 
@@ -185,7 +183,10 @@ interface Change {
 	since: number;
 }
 
-/** Figures of the largest lists. Past counts are the current ones without later joins, and with later departures. */
+/**
+ * Returns figures of the largest lists. `active` at the end of the range is today's count, minus later joins, plus
+ * later departures.
+ */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
@@ -236,7 +237,7 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	});
 }
 
-/** Counts inactive subscribers by the time of their first lasting suppression, or of their joining if that is later. */
+/** Counts inactive subscribers by their first lasting suppression, or by their joining if they were suppressed before. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],
@@ -331,7 +332,7 @@ async function countBounced(
 		FROM (
 			SELECT sent, campaign, tag, count FROM bounced_figures WHERE hard BETWEEN ? AND ?
 			UNION ALL
-			-- bounced_figures_soft
+			-- Uses the index bounced_figures_soft.
 			SELECT sent, campaign, tag, count FROM bounced_figures
 			WHERE soft BETWEEN ? AND ? AND soft >= 0 AND hard NOT BETWEEN ? AND ?
 		) b
@@ -353,7 +354,7 @@ async function reportOfTag(
 	const isHuman = human ? 1 : 0;
 	const ofTag = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq';
 	const rows = await sql.tuples<[type: EventType, quarter: number, count: number]>(
-		// Group by quarter of an hour, so that few rows leave the database. A quarter is in one day in every time zone.
+		// The database returns sums per quarter of an hour, because each quarter lies within one day in every time zone.
 		`SELECT 'CREATED', coalesce(g.released_at, m.created_at) / ${quarterHour}, count(*)
 		${ofTag}
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq

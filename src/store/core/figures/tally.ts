@@ -1,4 +1,3 @@
-/** Counts events when they happen, and recounts messages to check the sums. */
 import { domainOf } from '../../../api/address.js';
 import { addDays, type Day, dayOf, type Micros, microsPerDay, microsPerMs } from '../../../api/datetime.js';
 import type { EventType, Uuid } from '../../../api/records.js';
@@ -7,7 +6,7 @@ import { type Dialect, flag, joinedMessages, type Sql } from '../sql.js';
 
 export const total = '';
 
-/** A quarter of an hour in microseconds. Each quarter is in one day, in every supported time zone. */
+/** In every supported time zone, each quarter of an hour lies within one day. */
 export const quarterHour: Micros = 900_000_000;
 
 export const perDay = microsPerDay / quarterHour;
@@ -37,7 +36,9 @@ export class Tally {
 	readonly #clicks = new Counts(addToLink);
 	readonly #bounces = new Counts(addToBounces);
 	readonly #bounced = new Counts(addToBounced);
-	/** Consecutive messages mostly share one figure, and a comparison costs less than building the key. */
+	/**
+	 * Consecutive events mostly count in the same figure. Comparing with the last event costs less than building a key.
+	 */
 	#last: (Omit<CountedEvent, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
 
 	constructor(sql: Sql, zone: string) {
@@ -57,7 +58,7 @@ export class Tally {
 		this.#last = { quarter, campaign, type, audience, by: (isSame ? last.by : 0) + by };
 	}
 
-	/** Counts a click on a link. `messages` is 1 for this audience's first click in the message, else 0. */
+	/** Counts a click on a link. `messages` is 1 for this audience's first click on the link in a message, else 0. */
 	addClick(key: readonly [campaign: Uuid, content: string, link: number, Audience], messages: number): void {
 		this.#clicks.add(key, [1, messages]);
 	}
@@ -99,7 +100,7 @@ export async function createTally(sql: Sql): Promise<Tally> {
 	return new Tally(sql, await timeZone(sql));
 }
 
-/** Stands for "never" as a quarter of an hour in `bounced_figures` and `deleted_bounced`. */
+/** Stored instead of a quarter if the message was not sent, or has no bounce of this kind. */
 export const never = -1;
 
 function quarterOrNever(at: Micros | null): number {
@@ -109,7 +110,7 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		// There is no day after 9999-12-31. In any zone, a day ends within two days of its midnight in UTC.
+		// The last day is 9999-12-31. Two days after its midnight in UTC, it has ended in every time zone.
 		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }
@@ -129,7 +130,7 @@ function midnightOf(day: Day): number {
 	return (Date.parse(day) * microsPerMs) / quarterHour;
 }
 
-/** Remembers the last day: consecutive events mostly share it, and a look-up costs as much as the rest of counting. */
+/** Remembers the day of the last quarter, because `dayOf` costs as much as the rest of counting. */
 function dayFinder(zone: string): (quarter: number) => Day {
 	let last = { quarter: Number.NaN, day: '' };
 	return (quarter) => {
@@ -142,7 +143,7 @@ type QuarterKey = [scope: string, quarter: number, type: string, audience: strin
 
 const sliceRows = 10_000;
 
-/** Computes the daily sums again in the configured time zone. */
+/** Rebuilds the daily sums from the quarters, in the configured time zone. */
 export async function sumDays(sql: Sql): Promise<void> {
 	sql.write('DELETE FROM daily_figures');
 	const days = new Counts(addToDay);
@@ -223,17 +224,20 @@ interface CounterMove {
 const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']);
 const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
 
-/** Adds to the counters of a list. `came`: when the subscribers joined who are added or removed; null if none are. */
+/**
+ * Adds to a list's counters. `joinedAt`: when the added or removed subscribers joined; null leaves `list_joined` as it
+ * is.
+ */
 export function moveCounters(
 	sql: Sql,
 	list_id: number,
 	{ active, inactive }: CounterMove,
-	came: Micros | null,
+	joinedAt: Micros | null,
 ): void {
 	if (active === 0 && inactive === 0) return;
 	sql.write(addToCounters, [list_id, sql.shard, active, inactive]);
-	if (came === null || active + inactive === 0) return;
-	sql.write(addToJoined, [list_id, Math.floor(came / quarterHour), sql.shard, active + inactive]);
+	if (joinedAt === null || active + inactive === 0) return;
+	sql.write(addToJoined, [list_id, Math.floor(joinedAt / quarterHour), sql.shard, active + inactive]);
 }
 
 export function counterMove(before: boolean | null, after: boolean | null): CounterMove {
@@ -241,7 +245,7 @@ export function counterMove(before: boolean | null, after: boolean | null): Coun
 	return { active: change(true), inactive: change(false) };
 }
 
-/** Builds a condition on message ids for each part of a query. */
+/** Returns a condition on the column with message ids, beginning with AND; '' selects all messages. */
 export type Only = (id: string) => string;
 const everything: Only = () => '';
 
@@ -329,11 +333,13 @@ export function bouncedGroups(only = everything): string {
 		GROUP BY 1, 2, 3, 4, 5`;
 }
 
-/** A table of sharded figures, and the query that computes them from messages and from the sums of deleted messages. */
+/**
+ * A table of sharded figures. `counted`: the query that recounts them from messages and from sums of deleted messages.
+ */
 export interface Figure {
 	table: string;
 	columns: readonly string[];
-	/** The check compares sums by these columns: erasures and late bounces make the other columns differ. */
+	/** The check compares sums by these columns, because erasures and late bounces change the other columns. */
 	key: readonly string[];
 	sums: readonly string[];
 	counted(dialect: Dialect): string;

@@ -35,11 +35,13 @@ interface SessionRow {
 const columns = 'seq, id, spec, list_id, position, counts, finished_at';
 
 export interface BatchPreparing {
-	/** Reads the rows before their transaction, and returns their number. */
+	/** Parses the rows before the transaction begins, and returns their number. */
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }
 
-/** Progress of a dry run. Its rows are rolled back, so `standing` holds their addresses to find duplicates. */
+/**
+ * Progress of a dry run. The database rolls the rows back, so `standing` remembers their addresses to find duplicates.
+ */
 interface Progress extends Pick<Session, 'position'> {
 	counts: ImportCounts;
 	standing: AddressSet;
@@ -123,7 +125,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// With `on_conflict: error`, the counts do not tell existing subscribers from invalid rows: both are rejected.
+	// `on_conflict: error` rejects existing subscribers. The counts do not tell them from invalid rows.
 	const before = readCounts(session.counts);
 	const wereNew = before.created > 0 && before.updated + before.unchanged + before.duplicate === 0;
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew;
@@ -183,7 +185,7 @@ interface ImportPart {
 	rejects: Reject[];
 }
 
-/** Writes rows roughly in key order, and rows of the same address in file order. Ids follow the file, with gaps. */
+/** Writes rows roughly in key order, but rows of one address in file order. Ids follow the file, with gaps. */
 async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
@@ -210,7 +212,9 @@ interface Numbered {
 	index: number;
 }
 
-/** Numbers the rows of all parts from 0. Uses typed arrays, because an object for each row would outlive the row. */
+/**
+ * Numbers the rows of all parts from 0. Uses typed arrays, because one object per row would stay in memory to the end.
+ */
 function numberRows(parts: readonly ImportPart[]): { count: number; find(number: number): Numbered } {
 	const count = parts.reduce((sum, { rows }) => sum + rows.count, 0);
 	const owners = new Uint32Array(count);

@@ -83,7 +83,7 @@ interface PlacedRow {
 	place: RowPlace;
 }
 
-/** A refused row changes nothing, except that a `disable_reason` for an existing address still stops its mail. */
+/** A row that is rejected because its address exists still suppresses the address for its `disable_reason`. */
 export async function importRows(
 	sql: Sql,
 	run: ImportRun,
@@ -175,7 +175,7 @@ async function importRow(sql: Sql, run: ImportRun, { row, place }: PlacedRow): P
 }
 
 function duplicateOf(row: ImportRow): RowOutcome {
-	// A template literal would keep the row's text alive as long as the error.
+	// `join` copies the address. A template literal would keep the whole row's text in memory with the error.
 	const error = ['email: ', row.email, ' is in this import already.'].join('');
 	return { kind: 'duplicate', code: 'duplicate', error };
 }
@@ -233,7 +233,7 @@ async function meetExisting(sql: Sql, run: ImportRun, row: ImportRow): Promise<R
 	}
 }
 
-/** The first row of an address sets the values. A later row that says the person left still stops the mail. */
+/** The first row of an address sets its values. A later row can only deactivate the subscriber. */
 async function deactivate(sql: Sql, run: ImportRun, row: ImportRow, stored: SubscriberRow): Promise<void> {
 	const { is_active, disable_reason } = importedActivation(row, []);
 	if (is_active || stored.is_active === 0) return await impose(sql, run, row);
@@ -272,7 +272,7 @@ async function update(sql: Sql, run: ImportRun, row: ImportRow, stored: Subscrib
 	});
 	const merged = () => changeMeta(parseRecord(stored.meta), { merge_meta: parseRecord(row.meta_json) });
 	const meta = row.meta_json === '{}' ? stored.meta : JSON.stringify(merged());
-	// A UTF-16 unit takes at most three bytes, so skip the count for short texts.
+	// A UTF-16 unit takes at most three bytes in UTF-8, so short texts need no count.
 	if (meta.length * 3 > maxMetaBytes && Buffer.byteLength(meta) > maxMetaBytes) return tooLarge;
 	await lift(sql, run, row, reasons.lifted);
 	const name = row.name ?? stored.name;
@@ -297,7 +297,7 @@ async function update(sql: Sql, run: ImportRun, row: ImportRow, stored: Subscrib
 	return { kind: 'updated' };
 }
 
-// Call it for unchanged rows too, because a later row with the same address is a duplicate.
+// Mark unchanged subscribers too, because a later row with the same address is a duplicate.
 function markSeen(sql: Sql, run: ImportRun, id: number): void {
 	sql.write('UPDATE subscribers SET import_seq = ? WHERE id = ?', [run.seq, id]);
 }
@@ -346,7 +346,7 @@ async function lift(
 	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
 
-/** Suppresses an inactive row's address for its `disable_reason`. This may deactivate the address in other lists. */
+/** Suppresses the address for the row's `disable_reason`. This may deactivate subscribers of other lists too. */
 async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
 	const reason = importedReason(row.disable_reason);
 	if (reason === null) return;
@@ -363,7 +363,10 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
-/** Rows of batches, ranked by key. Rows with near keys are written together, so each page is read and written once. */
+/**
+ * Rows of batches, ranked by key. The import writes rows with near keys together, so each page is read and written
+ * once.
+ */
 export class BatchRows {
 	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 
@@ -417,7 +420,7 @@ function outside(): never {
 	throw new RangeError('a row outside of its batch');
 }
 
-/** Shares equal error texts between thousands of rows, because a separate text would keep its row's text in memory. */
+/** Returns one copy of equal error texts, because each separate text would keep its row's whole text in memory. */
 function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
 	if (row.kind === 'row') return row;
 	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
@@ -429,15 +432,15 @@ function sameText(text: string, shared: Map<string, string>): string {
 	return known;
 }
 
-/** A rank covers this many characters of a key, each with one of 96 codes: printable ASCII, as in most keys. */
+/** How many characters of a key count for its rank. Most keys are printable ASCII, which 96 codes cover. */
 const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;
 
-/** The most rows of one call: rank and row number must fit into one double. */
+/** The most rows of one call, because rank and row number must fit into one double. */
 export const maxOrderedRows = 2 ** 20;
 
-/** Ranks keys roughly in key order, by the characters before the first non-ASCII one. Strings and bytes rank the same. */
+/** Only the characters before the first non-ASCII one count, so that strings and UTF-8 bytes rank the same. */
 function rankOf(codeAt: (place: number) => number): number {
 	let rank = 0;
 	let isPlain = true;
@@ -449,7 +452,10 @@ function rankOf(codeAt: (place: number) => number): number {
 	return rank;
 }
 
-/** Returns 0 … `count` − 1 ordered by rank (stable), in chunks of at least `size`. No rank spans two chunks. */
+/**
+ * Returns the numbers from 0 to `count` − 1, ordered by rank, in chunks of about `size`. Numbers of equal rank keep
+ * their order and share a chunk.
+ */
 export function chunksByRank(
 	count: number,
 	rankAt: (index: number) => number,

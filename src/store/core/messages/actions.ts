@@ -1,4 +1,7 @@
-/** Cancels and retries messages. To cancel a leased one, clears `lease_owner`: its worker then returns it if unsent. */
+/**
+ * Cancels and retries messages. Canceling a leased message clears its `lease_owner`; the worker then returns it if
+ * unsent.
+ */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { ruleOf } from '../../../engine/rules/outcomes.js';
@@ -54,7 +57,7 @@ function whyFinal({ to_key, campaign_state, dropped_at }: ActedOn): string | nul
 	return dropped_at === null ? null : 'has no text any more: keep_bodies deleted it';
 }
 
-/** Resets a message that did not arrive, so that it counts as sent only when it is sent again. */
+/** Takes the earlier sending out of the figures, because the retry counts as sent again. */
 async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn): Promise<void> {
 	if (sent_at === null) return;
 	const bounced = await sql.get<{ soft: Micros | null; hard: Micros | null }>(
@@ -84,7 +87,7 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/** Cancels waiting rows. Rows leased beyond a time (bound twice; 0: all leased rows) only lose their `lease_owner`. */
+/** Cancels waiting messages. Messages whose lease ends after a time (bound twice) only lose their `lease_owner`. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,
@@ -110,7 +113,7 @@ export function cancelUnlessSent(sql: Sql, ids: readonly number[], now: Micros):
 	sql.write(cancel, [now, now, JSON.stringify(ids)]);
 }
 
-/** Cancels messages of a canceled campaign once their lease has ended. Until then their worker cancels them. */
+/** Cancels messages whose lease has ended, because no worker will return them. */
 export function cancelLost(sql: Sql, lane: number, now: Micros): void {
 	// Uses the index messages_due (lane, wake_at).
 	const isLost = "lane = ? AND wake_at IS NOT NULL AND wake_at <= ? AND state = 'leased'";

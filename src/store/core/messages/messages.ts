@@ -1,4 +1,3 @@
-/** Reads messages: one with its history, pages by filter, and counts by state. */
 import type { MessageScope } from '../../../api/capabilities.js';
 import { formatDateTime, type Micros, microsPerDay } from '../../../api/datetime.js';
 import type {
@@ -63,12 +62,15 @@ export function createMessages(sql: Sql) {
 						]);
 			return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
 		},
-		/** Continues after a message, in the order of pages. Later slices cost as much as the first. */
+		/**
+		 * Continues after the last message of the previous slice, in the order of `pageMessages`. Every slice costs the
+		 * same.
+		 */
 		sliceMessages: async ({ filter, after, limit, ...seen }) => {
 			const selected = await selection(sql, filter, seen);
 			const isBehind = filter.ordering === '-date_created' ? '<' : '>';
 			const { submission_seq, id } = after;
-			// Read the rest of a call's messages before those of the next call.
+			// First read the rest of the submission, then the next submissions.
 			const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
 				? [
 						[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
@@ -154,8 +156,8 @@ export function sumsOf(rows: readonly StateCount[]): StateCounts {
 }
 
 /**
- * Counts messages by visible state. Reads all messages of a submission. For a campaign, reads only waiting and failed
- * messages through their indexes, until retention begins to delete them.
+ * Counts messages by the state that users see. For a submission, reads all its messages. For a campaign, reads only the
+ * indexes of messages that are not sent, unless retention has begun to delete messages.
  */
 export async function countByState(
 	sql: Sql,
@@ -189,7 +191,10 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-/** Null if retention has begun to delete the campaign's messages. Messages that neither wait nor failed were sent. */
+/**
+ * Returns null if retention has begun to delete the campaign's messages. Sent messages are not read: they are the
+ * staged ones minus the others.
+ */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(
@@ -279,7 +284,7 @@ async function eventsOf(
 	const once = (type: EventType, first_at: Micros) => ({ type, first_at, count: 1, url: null, machine: 0 });
 	const firsts = await sql.all<Omit<ReturnType<typeof once>, 'url'> & { url: string | null }>(
 		`SELECT f.type, f.first_at, f.count, f.machine, (
-			-- events_of_message
+			-- Uses the index events_of_message.
 			SELECT e.url FROM events e
 			WHERE e.message_id = f.message_id AND e.type = f.type AND e.link = f.link AND e.url IS NOT NULL
 			LIMIT 1
@@ -302,7 +307,7 @@ async function eventsOf(
 		}));
 }
 
-/** A bounce report's reply is stored in the event of the same time. Bounces of copies and complaints have no reply. */
+/** The reply of a bounce report is in the event of the same time. Reports about copies and complaints have no event. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
@@ -322,7 +327,9 @@ async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	return rows.map((row) => ({ ...row, at: formatDateTime(row.at) }));
 }
 
-/** Includes leased messages, which return when their lease ends. Looks each lane up in messages_due; lanes are few. */
+/**
+ * Leased messages count as due at the end of their lease. Reads the index messages_due once per lane; lanes are few.
+ */
 export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Micros | null> {
 	const lanes =
 		scope === null
@@ -352,7 +359,7 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 	return due === setAside ? null : due;
 }
 
-/** With filters, the count is exact up to this number or to the end of the next page. */
+/** With filters, the count stops at this number, or one message after the page if that is later. */
 const mostCounted = 100_000;
 
 const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
@@ -442,8 +449,8 @@ interface Selection extends Conditions {
 }
 
 /**
- * Selects a page's ids by the index of the narrowest filter, and reads only the rows of that page. CROSS JOIN makes
- * SQLite keep this order of tables.
+ * Returns FROM and WHERE to select ids by the index of the narrowest filter. CROSS JOIN makes SQLite keep the order of
+ * the tables.
  */
 async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selection> {
 	const { to_key, campaign_unique_id: campaign, tag, status, since_at } = filter;
@@ -462,7 +469,7 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 	]);
 	const needs = (alias: string) => selected.where.includes(`${alias}.`);
 	const needsCall = needs('s');
-	// The lane of a campaign's messages is its seq.
+	// Messages of a campaign have its `seq` as their lane.
 	const campaigns = needs('g') ? 'LEFT JOIN campaigns g ON g.seq = m.lane' : '';
 	return {
 		from: `${from} ${needsCall && !byCall ? 'CROSS JOIN submissions s' : ''} ${campaigns}`,
@@ -502,7 +509,10 @@ const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'faile
 /** Ids may deviate from the order of creation by up to this time, because clocks differ and transactions overlap. */
 const disorder: Micros = microsPerDay;
 
-/** Returns a lower bound for the ids of messages created since then. Messages of a campaign count from its release. */
+/**
+ * Returns a lower bound for the ids of messages created after `since`. Campaign messages count as created at the
+ * release.
+ */
 async function firstSince(sql: Sql, table: string, key: string, since: Micros): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',
