@@ -12,9 +12,7 @@ import type { Seen } from '../store.js';
 import { column, conditionsOf, each, insertInto, type Sql } from './sql.js';
 
 const unnamedFor: Micros = microsPerDay;
-/**
- * An upload that expires sooner than this counts as missing, so that `send` uploads the file again before it names it.
- */
+/** An upload that expires within an hour counts as missing, so `send` uploads the file again. */
 const atLeast: Micros = microsPerDay / 24;
 const mostDropped = 10;
 const mostUnnamed = { files: 5_000, bytes: 1024 ** 3 };

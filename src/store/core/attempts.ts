@@ -199,7 +199,7 @@ export async function unfinishedMessages(sql: Sql, now: Micros): Promise<Unfinis
 		`SELECT m.uuid AS message, m.state, count(*) AS deaths, m.wake_at AS due_at,
 			(SELECT max(at) FROM attempts WHERE message_id = m.id) AS last_at
 		FROM compositions c
-		-- CROSS JOIN makes SQLite start with the small table compositions. Otherwise it scans all messages in order.
+		-- CROSS JOIN makes SQLite start with the small table compositions. Otherwise it scans all messages by id.
 		CROSS JOIN messages m
 		WHERE m.id = c.message_id AND m.state IN ('queued', 'deferred', 'leased', 'failed')
 			AND NOT (m.state = 'leased' AND c.fence = m.fence)

@@ -139,7 +139,7 @@ async function oldBodies(sql: Sql, before: Micros | null): Promise<Old> {
 	return before === null ? part(0, 0) : part(await counted(before), await counted(Number.MAX_SAFE_INTEGER));
 }
 
-/** Returns the times up to which retention deletes data; null if it deletes nothing. */
+/** Returns the times up to which retention deletes data (null: nothing). */
 export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 	const rows = await sql.tuples<[name: string, value: string]>(
 		`SELECT name, value FROM settings WHERE name IN (${retentionSettings.map((name) => `'${name}'`).join(', ')})`,

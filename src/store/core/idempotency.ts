@@ -4,7 +4,8 @@ import type { IdempotencyKey } from '../campaigns.js';
 import { insertInto, parseStored, type Sql } from './sql.js';
 
 /**
- * Keys expire after a day. A clock set ahead expires them too, because it looks like a machine that was off for a day.
+ * Keys expire after a day. If the clock was set ahead, keys expire early, because the database cannot tell a jump of
+ * the clock from a machine that was off.
  */
 export async function findKey<Answer>(sql: Sql, { scope, key, fingerprint }: IdempotencyKey, now: Micros) {
 	const row = await sql.get<{ fingerprint: string; submission: Uuid; campaign: Uuid | null; answer: string }>(

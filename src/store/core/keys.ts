@@ -2,7 +2,7 @@
  * The keyring, DKIM keys, hashes of API tokens, and the encryption (wrapping) of stored secrets by AES-256-GCM.
  *
  * Wrapping keys are not in the database, so a copy of the database reveals no secret. Each wrapped secret is bound to
- * its row, so nobody can read it by moving it to a column that users see.
+ * its row, so moving it to a column that users see does not reveal it.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';

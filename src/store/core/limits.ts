@@ -2,7 +2,8 @@
  * Limits on sending, shared by all processes: at most N messages in any period of the window's length.
  *
  * A leased message takes one place in each of its limits (`limit_holds`). When its outcome is recorded or its lease
- * ends, the message becomes a use (`limit_uses`), which counts for one window. A message returned unsent does not.
+ * ends, the message becomes a use (`limit_uses`), which counts for one window. A message that the worker returns unsent
+ * frees its place.
  *
  * A message whose limit is full is set aside: `limit_waiting` names it, and its `wake_at` is `setAside`. `limit_rooms`
  * stores when a lease checks the limit again. The lease wakes only as many messages as the limit allows, so a million
@@ -166,8 +167,8 @@ export class Limiter {
 	}
 
 	/**
-	 * Takes candidates in order until `most` are taken or the lane is full. Each taken one counts against its limits at
-	 * once.
+	 * Takes candidates in order until `most` are taken or the lane is full. A taken candidate counts against its limits
+	 * at once.
 	 */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
@@ -295,7 +296,7 @@ function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	// A worker sends nothing after the end of its lease.
 	if (hold.state === 'leased' && isSame)
 		return hold.wake_at === null || hold.wake_at > now ? 'open' : hold.wake_at;
-	// `last_at` may be after `now`, because this lease waited for the database or the clock was set back.
+	// `last_at` is after `now` if this lease waited for the database, or if the clock was set back.
 	if ((hold.message_attempts ?? 0) > hold.attempts) return Math.min(hold.last_at ?? now, now + mostWait);
 	const waits = hold.state === 'queued' || hold.state === 'deferred';
 	return waits && isSame ? null : now;

@@ -49,8 +49,8 @@ export function createMaintenance(sql: Sql) {
 			return found;
 		},
 		/**
-		 * Prepares a database that was restored from a backup. Since the backup, the original may have sent messages that
-		 * are queued here, and erased people.
+		 * Prepares a database restored from a backup. Since the backup, the original may have erased people, or sent
+		 * messages that are queued here.
 		 */
 		settleRestored: async ({ backup, erasures, now }) => {
 			const erased = erasures === null ? 0 : await sql.overwriting(() => eraseAgain(sql, erasures, now));

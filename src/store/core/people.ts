@@ -371,7 +371,7 @@ async function replaceIn(
 	for (const [text, ...key] of found) sql.write(changed, [withoutAddress(text, inner), ...key]);
 }
 
-/** Replaces `ann@example.com` at the end of a sentence, but not in `joann@example.com` or `ann@example.com.au`. */
+/** Replaces `ann@example.com` also before a full stop, but not inside `joann@example.com` or `ann@example.com.au`. */
 function withoutAddress(text: string, address: string): string {
 	const escaped = address.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 	const whole = new RegExp(`(?<![-\\w.!#$%&'*+/=?^\`{|}~])${escaped}(?![-\\w]|\\.\\w)`, 'gi');

@@ -192,8 +192,8 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 }
 
 /**
- * Accepts a clock that is far ahead after it kept step with the steady clock for a day. A message of the last day must
- * confirm it.
+ * Proves the clock. A clock that is far ahead must keep step with the steady clock for a day, and a message must be
+ * created that day.
  */
 export async function proveTime(
 	sql: Sql,

@@ -171,8 +171,8 @@ async function takeEach(
 		const submission = command.shared.get(row.submission_seq);
 		if (submission === undefined) throw new Error(`submission ${row.submission_seq} of a message is missing`);
 		if (row.state === 'leased' && row.called === row.fence) {
-			// The lease ended during a call to a send API. If this worker made the call, the machine was suspended: extend
-			// the lease.
+			// The lease ended during a call to a send API. If the call is this worker's own, the machine was suspended:
+			// extend the lease.
 			if (row.lease_owner !== command.owner) ends.push(lostCall(row, now));
 			else sql.write('UPDATE messages SET wake_at = ? WHERE id = ?', [command.until, row.id]);
 			return null;
@@ -293,7 +293,7 @@ async function toLeased(
 
 /**
  * Returns the date of the mail, from which retries are timed. It is the latest of creation, release and planned start.
- * In a window, or after a final outcome, it is the first attempt since.
+ * With a window, it is the first attempt; after a final outcome, the first attempt since then.
  */
 async function beganAt(
 	sql: Sql,

@@ -238,7 +238,9 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 
 const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
-/** Tables with sums of deleted messages, which reports add to their figures: the key and the counts of each. */
+/**
+ * Tables with sums of deleted messages, which reports add to their figures. Each has its key columns, then its counts.
+ */
 const sums = {
 	deleted_links: ['campaign, content_sha256, link, audience', 'clicks', 'messages'],
 	deleted_bounced: ['tag, campaign, sent, soft, hard', 'count'],

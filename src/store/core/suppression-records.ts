@@ -115,9 +115,9 @@ async function addEach(
 	const counts = { created: 0, updated: 0, unchanged: 0, rejected: 0 };
 	const rejects: SuppressionAck['rejects'][number][] = [];
 	for (const [row, { email_key: address, list_id, created_at, ...given }] of rows.entries()) {
-		// A suppression of an erased person would reveal the address, so it is rejected.
 		const isMissing = list_id !== null && areThere[named.indexOf(list_id)] === false;
 		const missing = { code: 'does_not_exist', error: `list_id: There is no list ${list_id}.` };
+		// A suppression of an erased person would reveal the address, so it is rejected.
 		const refused =
 			isErased[row] === true
 				? { code: 'erased', error: `email: ${refusalTexts.erased}` }

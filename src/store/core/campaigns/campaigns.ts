@@ -335,7 +335,7 @@ function toldMessages(
 
 const neverReleased = "SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL";
 
-/** `of` ends in the column that holds the campaign's `seq`. The messages are found through the index messages_due. */
+/** Tables with rows of a staged campaign. The condition `wake_at IS NOT NULL` uses the index messages_due. */
 const stagedTables = [
 	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
 	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },

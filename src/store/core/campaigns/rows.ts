@@ -58,7 +58,7 @@ export function seenRows(column: string, { only_of }: Seen): Conditions {
 }
 
 /**
- * True while messages of a released campaign `g` wait, or an API left the outcome of one uncertain. Uses the indexes
+ * True while a released campaign `g` has waiting messages, or messages that an API may have received. Uses the indexes
  * messages_due and messages_over_of_lane. `has_open_work` may still be 1 after the last message was sent.
  */
 export const isSending = `(g.state = 'released' AND (
@@ -107,7 +107,7 @@ export async function enterWindow(
 		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	if (row.opens_at !== null && row.opens_at > now) {
 		const opens = openingOf(row, now);
-		// `opens_at` is too late if the clock was ahead when it was computed.
+		// A clock that was ahead made `opens_at` too late.
 		if (opens === null || opens < row.opens_at) openAt(opens);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}

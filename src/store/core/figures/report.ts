@@ -184,8 +184,7 @@ interface Change {
 }
 
 /**
- * Returns figures of the largest lists. `active` at the end of the range is today's count, minus later joins, plus
- * later departures.
+ * Returns figures of the largest lists. Computes `active` at the end of the range from today's count and later changes.
  */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;

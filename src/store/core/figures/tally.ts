@@ -100,7 +100,7 @@ export async function createTally(sql: Sql): Promise<Tally> {
 	return new Tally(sql, await timeZone(sql));
 }
 
-/** Stored instead of a quarter if the message was not sent, or has no bounce of this kind. */
+/** Replaces the quarter of an event that did not occur: the message was not sent, or did not bounce. */
 export const never = -1;
 
 function quarterOrNever(at: Micros | null): number {
@@ -110,7 +110,7 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		// The last day is 9999-12-31. Two days after its midnight in UTC, it has ended in every time zone.
+		// The last day is 9999-12-31. Two days after midnight in UTC, that day has ended in every time zone.
 		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }
@@ -143,7 +143,6 @@ type QuarterKey = [scope: string, quarter: number, type: string, audience: strin
 
 const sliceRows = 10_000;
 
-/** Rebuilds the daily sums from the quarters, in the configured time zone. */
 export async function sumDays(sql: Sql): Promise<void> {
 	sql.write('DELETE FROM daily_figures');
 	const days = new Counts(addToDay);

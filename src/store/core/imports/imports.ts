@@ -125,7 +125,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// `on_conflict: error` rejects existing subscribers. The counts do not tell them from invalid rows.
+	// With `on_conflict: error`, existing subscribers count as rejected, so the counts do not show whether all were new.
 	const before = readCounts(session.counts);
 	const wereNew = before.created > 0 && before.updated + before.unchanged + before.duplicate === 0;
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew;
@@ -213,7 +213,8 @@ interface Numbered {
 }
 
 /**
- * Numbers the rows of all parts from 0. Uses typed arrays, because one object per row would stay in memory to the end.
+ * Numbers the rows of all parts from 0. Uses typed arrays, because one object per row would stay in memory for the
+ * call.
  */
 function numberRows(parts: readonly ImportPart[]): { count: number; find(number: number): Numbered } {
 	const count = parts.reduce((sum, { rows }) => sum + rows.count, 0);

@@ -57,7 +57,7 @@ function whyFinal({ to_key, campaign_state, dropped_at }: ActedOn): string | nul
 	return dropped_at === null ? null : 'has no text any more: keep_bodies deleted it';
 }
 
-/** Takes the earlier sending out of the figures, because the retry counts as sent again. */
+/** Removes the earlier sending from the figures, because the retry counts as sent again. */
 async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn): Promise<void> {
 	if (sent_at === null) return;
 	const bounced = await sql.get<{ soft: Micros | null; hard: Micros | null }>(
@@ -87,7 +87,9 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/** Cancels waiting messages. Messages whose lease ends after a time (bound twice) only lose their `lease_owner`. */
+/**
+ * Cancels waiting messages. A message whose lease ends after the bound time (both `?`) only loses its `lease_owner`.
+ */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,

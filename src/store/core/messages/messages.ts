@@ -192,8 +192,8 @@ export async function countByState(
 }
 
 /**
- * Returns null if retention has begun to delete the campaign's messages. Sent messages are not read: they are the
- * staged ones minus the others.
+ * Returns null if retention has begun to delete the campaign's messages. Computes sent messages as the staged ones
+ * minus all others, without reading them.
  */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
