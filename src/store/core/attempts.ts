@@ -1,6 +1,6 @@
 /**
- * Stores delivery attempts, and records which messages a worker is composing. A successful attempt gets no row if its
- * message's row holds the same data. This saves a fifth of the disk usage.
+ * Stores delivery attempts. A successful attempt gets no row if its message's row holds the same data, which saves a
+ * fifth of the disk usage. Also records which messages a worker is composing.
  */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
@@ -82,10 +82,7 @@ export function keepAttempt(sql: Sql, message: SentMessage): void {
 const mostTexts = 10_000;
 const mostReplies = 5;
 
-/**
- * Matches deferred messages whose 5xx reply refuses the sender. A 552 without an enhanced code is temporary (RFC 5321
- * s.4.5.3.1.10).
- */
+/** Matches deferred messages whose 5xx reply refuses the sender. A plain 552 is temporary (RFC 5321 s.4.5.3.1.10). */
 export const isSendersRefusal =
 	"(m.last_reply LIKE '5%' AND (m.last_reply NOT LIKE '552 %' OR m.last_reply LIKE '552 5.%'))";
 
@@ -172,8 +169,7 @@ interface DueMessage {
 export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
 
 /**
- * If a lease ended while the worker composed the message, the worker crashed. The message `waits` a minute; after three
- * crashes it is `fatal`.
+ * A lease that ends during composition means a crash. The message `waits` a minute; after three crashes it is `fatal`.
  */
 export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');

@@ -123,9 +123,7 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/**
- * Suppresses addresses that complained, and copies that bounced hard. `recordEvents` suppresses a `to` that bounced.
- */
+/** Suppresses addresses that complained and copies that bounced hard. `recordEvents` suppresses a bounced `to`. */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

@@ -3,10 +3,7 @@ import type { SendResult, Uuid } from '../../api/records.js';
 import type { IdempotencyKey } from '../campaigns.js';
 import { insertInto, parseStored, type Sql } from './sql.js';
 
-/**
- * Keys expire after a day. If the clock was set ahead, keys expire early, because the database cannot tell a jump of
- * the clock from a machine that was off.
- */
+/** Keys expire after a day. A clock set ahead expires them early, because it looks like a machine that was off. */
 export async function findKey<Answer>(sql: Sql, { scope, key, fingerprint }: IdempotencyKey, now: Micros) {
 	const row = await sql.get<{ fingerprint: string; submission: Uuid; campaign: Uuid | null; answer: string }>(
 		`SELECT fingerprint, submission_id AS submission, campaign, answer

@@ -167,8 +167,7 @@ export class Limiter {
 	}
 
 	/**
-	 * Takes candidates in order until `most` are taken or the lane is full. A taken candidate counts against its limits
-	 * at once.
+	 * Takes candidates until `most` are taken or the lane is full. A taken candidate counts against its limits at once.
 	 */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
@@ -406,8 +405,8 @@ const intoHolds: Insertion = {
 };
 
 /**
- * Divides a window into slices. A use counts one slice longer than its window, because clocks differ. Without the extra
- * slice, three workers exceeded a limit.
+ * Divides a window into slices. A use counts one slice longer, because three workers whose clocks differed exceeded a
+ * limit.
  */
 const slices = 128;
 

@@ -48,10 +48,7 @@ export function createMaintenance(sql: Sql) {
 				sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [seq]);
 			return found;
 		},
-		/**
-		 * Prepares a database restored from a backup. Since the backup, the original may have erased people, or sent
-		 * messages that are queued here.
-		 */
+		/** Prepares a restored database. Since the backup, the original may have sent queued messages and erased people. */
 		settleRestored: async ({ backup, erasures, now }) => {
 			const erased = erasures === null ? 0 : await sql.overwriting(() => eraseAgain(sql, erasures, now));
 			const leased = await sql.all<{ message: string; fence: number }>(

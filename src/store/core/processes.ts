@@ -169,10 +169,7 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/**
- * Retention uses the proven time, because a clock may be years ahead. The database adds up the time that passes on the
- * steady clock.
- */
+/** Retention uses the proven time, as a clock may be years ahead. The store adds up the time on the steady clock. */
 interface Proven {
 	at: Micros;
 	boot: string;
@@ -191,10 +188,7 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/**
- * Proves the clock. A clock that is far ahead must keep step with the steady clock for a day, and a message must be
- * created that day.
- */
+/** Accepts a clock far ahead after a day in step with the steady clock, if a message was created in that day. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

@@ -236,8 +236,7 @@ interface Shared {
 	send_window: string | null;
 	stopped: EmailKey[];
 	/**
-	 * `shared`: messages without variables share one call of the send API. `own`: each submission has its own call. Null:
-	 * SMTP.
+	 * `shared`: messages without variables share a call of the send API. `own`: each submission is a call. Null: SMTP.
 	 */
 	calls: 'shared' | 'own' | null;
 }
@@ -292,8 +291,8 @@ async function toLeased(
 }
 
 /**
- * Returns the date of the mail, from which retries are timed. It is the latest of creation, release and planned start.
- * With a window, it is the first attempt; after a final outcome, the first attempt since then.
+ * Returns the date of the mail, from which retries are timed: the latest of creation, release and planned start. With a
+ * window, it is the first attempt; after a final outcome, the next attempt.
  */
 async function beganAt(
 	sql: Sql,
@@ -386,10 +385,7 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 	};
 }
 
-/**
- * Call it last, because its row locks last until the lease commits. It writes in lane order, so that leases cannot
- * deadlock.
- */
+/** Call it last: its row locks last until the lease commits. It writes in lane order, so leases cannot deadlock. */
 function endTurns(
 	sql: Sql,
 	{ open, served, now }: { open: OpenLanes; served: readonly number[]; now: Micros },
@@ -458,9 +454,7 @@ function lostCall({ uuid, fence }: { uuid: string; fence: number }, at: Micros):
 	return { message: uuid, fence, at, outcome: { kind: 'uncertain', reply } };
 }
 
-/**
- * Ends leases of other workers in a lane. Their messages become due, or uncertain if a call to a send API had begun.
- */
+/** Ends leases of other workers in a lane. Their messages become due, or uncertain if a call to an API had begun. */
 export async function loseLeases(
 	sql: Sql,
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },

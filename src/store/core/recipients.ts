@@ -56,10 +56,7 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/**
-	 * A lasting suppression deactivates its subscribers even if it was stored before, because a user may have reactivated
-	 * one.
-	 */
+	/** A lasting suppression deactivates its subscribers even if it is old, because a user may have reactivated one. */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);
@@ -191,10 +188,7 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-/**
- * Allows mail of a list to an address again. Replaces a suppression for all lists by one for each other list of the
- * address.
- */
+/** Allows mail of a list again. Replaces a suppression for all lists by one for each other list of the address. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },
@@ -254,10 +248,7 @@ export async function widenToAllLists(
 	recipients.write();
 }
 
-/**
- * Suppresses the address if its run of soft bounces reaches the limit. A run starts after the last message that did not
- * bounce, or that ended a run.
- */
+/** Suppresses an address whose run of soft bounces reached the limit. A message without a bounce ends the run. */
 export async function reportedSoftBounce(
 	sql: Sql,
 	{ id, to_key }: { id: number; to_key: EmailKey },

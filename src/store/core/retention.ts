@@ -144,10 +144,7 @@ async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Drop
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/**
- * Marks finished campaigns that have expired, and deletes their results and people left out. `dropMessages` deletes
- * their messages.
- */
+/** Marks finished, expired campaigns, and deletes their results and people left out. `dropMessages` does the rest. */
 async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -238,9 +235,7 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 
 const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
-/**
- * Tables with sums of deleted messages, which reports add to their figures. Each has its key columns, then its counts.
- */
+/** Sums of deleted messages, which reports add to their figures: tables with key columns and counts. */
 const sums = {
 	deleted_links: ['campaign, content_sha256, link, audience', 'clicks', 'messages'],
 	deleted_bounced: ['tag, campaign, sent, soft, hard', 'count'],

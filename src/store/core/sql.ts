@@ -80,9 +80,7 @@ export interface Sql {
 	readonly secrets: Secrets;
 	/** Counters with many writers have a row per shard. This connection writes only to this shard. */
 	readonly shard: number;
-	/**
-	 * Makes the operation run alone in the project. On PostgreSQL, it starts again if it only shared the project's lock.
-	 */
+	/** Makes the operation run alone in the project. On PostgreSQL, an operation with a shared lock starts again. */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
@@ -91,21 +89,13 @@ export interface Sql {
 	/** Returns the rows for each set of values, in the order of the sets. PostgreSQL runs one statement for all. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
-	/**
-	 * On PostgreSQL, does not wait for the answer, which saves a round trip. An error makes the next query or COMMIT
-	 * fail.
-	 */
+	/** On PostgreSQL, does not wait, which saves a round trip. An error makes the next query or COMMIT fail. */
 	write(text: string, values?: readonly SqlValue[]): void;
-	/**
-	 * Inserts a row and returns its `id`, or null after a conflict. SQLite returns the rowid, because RETURNING doubles
-	 * the cost.
-	 */
+	/** Returns the new row's `id`, or null after a conflict. SQLite returns the rowid: RETURNING doubles the cost. */
 	insert(id: string, text: string, values?: readonly SqlValue[]): Promise<number | null>;
 	/** Returns the `id` of each row, or null if a conflict skipped the row. */
 	insertAll(into: NumberedInsertion, rows: readonly (readonly SqlValue[])[]): Promise<(number | null)[]>;
-	/**
-	 * Applies the change for each set of values, and does not wait (see `write`). No two sets may change the same row.
-	 */
+	/** Applies the change for each set of values; does not wait (see `write`). No two sets may change the same row. */
 	writeEach(change: Change, sets: readonly (readonly SqlValue[])[]): void;
 	writeAll(into: Insertion, rows: readonly (readonly SqlValue[])[]): void;
 	number(text: string, values?: readonly SqlValue[]): Promise<number>;

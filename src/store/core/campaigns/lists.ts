@@ -1,5 +1,5 @@
 /**
- * Adds the subscribers of lists to a campaign. People left out are not stored as results, because clients without
+ * Adds the subscribers of lists to a campaign. Does not store people left out as results, because clients without
  * access to lists may read results.
  */
 import type { AcceptCounts, LeavingOut, ListCounts } from '../../../api/campaigns.js';
@@ -401,10 +401,7 @@ interface Staged {
 	candidate: Candidate;
 }
 
-/**
- * Returns one outcome per candidate, grouped like the candidates. A suppressed candidate is not reported as a
- * duplicate.
- */
+/** Returns one outcome per candidate, in the same groups. A suppressed candidate is not reported as a duplicate. */
 export async function stageMessages(
 	sql: Sql,
 	groups: readonly (readonly Staged[])[],

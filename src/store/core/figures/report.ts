@@ -183,9 +183,7 @@ interface Change {
 	since: number;
 }
 
-/**
- * Returns figures of the largest lists. Computes `active` at the end of the range from today's count and later changes.
- */
+/** Returns figures of the largest lists. Computes `active` at the end of the range from the current count. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;

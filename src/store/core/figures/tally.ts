@@ -36,9 +36,7 @@ export class Tally {
 	readonly #clicks = new Counts(addToLink);
 	readonly #bounces = new Counts(addToBounces);
 	readonly #bounced = new Counts(addToBounced);
-	/**
-	 * Consecutive events mostly count in the same figure. Comparing with the last event costs less than building a key.
-	 */
+	/** Consecutive events mostly count in the same figure. Comparing with the last one is cheaper than building a key. */
 	#last: (Omit<CountedEvent, 'at' | 'by'> & { quarter: number; by: number }) | null = null;
 
 	constructor(sql: Sql, zone: string) {
@@ -224,8 +222,7 @@ const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']
 const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
 
 /**
- * Adds to a list's counters. `joinedAt`: when the added or removed subscribers joined; null leaves `list_joined` as it
- * is.
+ * Adds to a list's counters. `joinedAt`: when the added or removed people joined; null leaves `list_joined` as it is.
  */
 export function moveCounters(
 	sql: Sql,
@@ -332,9 +329,7 @@ export function bouncedGroups(only = everything): string {
 		GROUP BY 1, 2, 3, 4, 5`;
 }
 
-/**
- * A table of sharded figures. `counted`: the query that recounts them from messages and from sums of deleted messages.
- */
+/** A table of sharded figures. `counted`: the query that recounts them, from messages and sums of deleted messages. */
 export interface Figure {
 	table: string;
 	columns: readonly string[];

@@ -39,9 +39,7 @@ export interface BatchPreparing {
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }
 
-/**
- * Progress of a dry run. The database rolls the rows back, so `standing` remembers their addresses to find duplicates.
- */
+/** Progress of a dry run. The database rolls its rows back, so `standing` keeps their addresses to find duplicates. */
 interface Progress extends Pick<Session, 'position'> {
 	counts: ImportCounts;
 	standing: AddressSet;
@@ -212,10 +210,7 @@ interface Numbered {
 	index: number;
 }
 
-/**
- * Numbers the rows of all parts from 0. Uses typed arrays, because one object per row would stay in memory for the
- * call.
- */
+/** Numbers the rows of all parts from 0. Typed arrays need less memory than one object per row. */
 function numberRows(parts: readonly ImportPart[]): { count: number; find(number: number): Numbered } {
 	const count = parts.reduce((sum, { rows }) => sum + rows.count, 0);
 	const owners = new Uint32Array(count);

@@ -363,10 +363,7 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
-/**
- * Rows of batches, ranked by key. The import writes rows with near keys together, so each page is read and written
- * once.
- */
+/** Rows of batches, ranked by key. The import writes rows with near keys together, so it writes each page once. */
 export class BatchRows {
 	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 
@@ -452,10 +449,7 @@ function rankOf(codeAt: (place: number) => number): number {
 	return rank;
 }
 
-/**
- * Returns the numbers from 0 to `count` − 1, ordered by rank, in chunks of about `size`. Numbers of equal rank keep
- * their order and share a chunk.
- */
+/** Returns 0 to `count` − 1, stably sorted by rank, in chunks of about `size`. Equal ranks share a chunk. */
 export function chunksByRank(
 	count: number,
 	rankAt: (index: number) => number,

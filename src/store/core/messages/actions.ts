@@ -1,7 +1,4 @@
-/**
- * Cancels and retries messages. Canceling a leased message clears its `lease_owner`; the worker then returns it if
- * unsent.
- */
+/** Cancels and retries messages. Canceling a leased one clears `lease_owner`; the worker then returns it if unsent. */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { ruleOf } from '../../../engine/rules/outcomes.js';
@@ -87,9 +84,7 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/**
- * Cancels waiting messages. A message whose lease ends after the bound time (both `?`) only loses its `lease_owner`.
- */
+/** Cancels waiting messages. A message whose lease ends after the bound time only loses its `lease_owner`. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,

@@ -62,10 +62,7 @@ export function createMessages(sql: Sql) {
 						]);
 			return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
 		},
-		/**
-		 * Continues after the last message of the previous slice, in the order of `pageMessages`. Every slice costs the
-		 * same.
-		 */
+		/** Continues after the last message of the previous slice, in the order of pages. Every slice costs the same. */
 		sliceMessages: async ({ filter, after, limit, ...seen }) => {
 			const selected = await selection(sql, filter, seen);
 			const isBehind = filter.ordering === '-date_created' ? '<' : '>';
@@ -191,10 +188,7 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-/**
- * Returns null if retention has begun to delete the campaign's messages. Computes sent messages as the staged ones
- * minus all others, without reading them.
- */
+/** Returns null once retention deletes messages of the campaign. Sent messages are the staged ones minus all others. */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(
@@ -327,9 +321,7 @@ async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	return rows.map((row) => ({ ...row, at: formatDateTime(row.at) }));
 }
 
-/**
- * Leased messages count as due at the end of their lease. Reads the index messages_due once per lane; lanes are few.
- */
+/** Leased messages count as due at the end of their lease. Reads the index messages_due once for each lane. */
 export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Micros | null> {
 	const lanes =
 		scope === null
@@ -448,10 +440,7 @@ interface Selection extends Conditions {
 	byCall: boolean;
 }
 
-/**
- * Returns FROM and WHERE to select ids by the index of the narrowest filter. CROSS JOIN makes SQLite keep the order of
- * the tables.
- */
+/** Selects ids by the index of the narrowest filter. CROSS JOIN makes SQLite keep the order of the tables. */
 async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selection> {
 	const { to_key, campaign_unique_id: campaign, tag, status, since_at } = filter;
 	const { from, where = 'TRUE', byCall = false } = leadOf(sql, filter);
@@ -509,10 +498,7 @@ const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'faile
 /** Ids may deviate from the order of creation by up to this time, because clocks differ and transactions overlap. */
 const disorder: Micros = microsPerDay;
 
-/**
- * Returns a lower bound for the ids of messages created after `since`. Campaign messages count as created at the
- * release.
- */
+/** Returns a lower bound for ids of messages created after `since`. Campaign messages count from the release. */
 async function firstSince(sql: Sql, table: string, key: string, since: Micros): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',
