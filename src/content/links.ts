@@ -36,7 +36,7 @@ export function findLinks(html: string): Link[] {
 		.slice(0, maxLinks);
 }
 
-/** Null if the URL is not http(s), or if a value has a control character, which the Location header forbids. */
+/** Null if the URL is not http(s), or if a value has a control character, which Location forbids. */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
 	const text = target

@@ -88,7 +88,6 @@ export interface Place {
 	joined?: readonly number[];
 }
 
-/** Joins the cells of several columns, without blank cells. Empty if all are blank. */
 export function cellOf(row: readonly string[], { index, joined }: Place): string {
 	if (joined === undefined) return row[index] ?? '';
 	const cells = [index, ...joined].map((at) => row[at]?.trim() ?? '');

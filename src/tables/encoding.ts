@@ -5,7 +5,7 @@ export interface EncodingFound {
 	bomBytes: number;
 }
 
-/** Returns null for a code page, even after a UTF-8 byte order mark, which some programs write there. */
+/** Returns null for a code page, even if a program has written a UTF-8 byte order mark before it. */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
 	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
@@ -21,7 +21,7 @@ function isHeld({ encoding, bomBytes }: EncodingFound, prefix: Buffer, isWhole: 
 	return encoding !== 'utf-8' || detectUnicode(prefix.subarray(bomBytes), isWhole)?.encoding === 'utf-8';
 }
 
-/** Says why a file cannot be read as UTF-8, in words that follow its name; null if it can. */
+/** Returns why a file is not UTF-8, in words that follow the file's name. Null if it is UTF-8. */
 export function utf8Fault(bytes: Buffer): string | null {
 	const wide = utf16Fault(bytes);
 	if (wide !== null || isUtf8(bytes)) return wide;
@@ -59,7 +59,7 @@ export function cutPartialCharacter(bytes: Buffer): Buffer {
 	return bytes;
 }
 
-/** UTF-8 sequences are rare in a code page, so a text with enough of them is UTF-8 in which some rows are broken. */
+/** Code pages rarely form UTF-8 sequences, so a text with enough of them is UTF-8 with some broken rows. */
 function isDamagedUtf8(bytes: Buffer): boolean {
 	const text = bytes.toString();
 	const broken = text.match(/\ufffd/g)?.length ?? 0;

@@ -1,7 +1,7 @@
 const maxCellBytes = 1024 * 1024;
-/** Maximum length of a row in UTF-8. An import batch has at most 4 MiB. */
+/** Maximum octets of a row in UTF-8, because an import batch has at most 4 MiB. */
 export const maxRowBytes = 4 * 1024 * 1024;
-/** Maximum number of columns. A header with more is a matrix, or the delimiter is wrong. */
+/** A header with more columns is that of a matrix, or was split at the wrong delimiter. */
 export const maxColumns = 2_000;
 export const sniffBytes = 256 * 1024;
 
@@ -14,7 +14,7 @@ export type RowFault =
 	| 'cell_too_long'
 	| 'row_too_long'
 	| 'encoding' // bytes that are not text in the encoding of the file
-	| 'bad_json' // a line of NDJSON that is not an object, or has a value without a text form
+	| 'bad_json' // an NDJSON line that is not an object, or has a number with too many digits
 	| 'unknown_key'; // a key that first occurs too late to become a column
 
 /** A bad row has the cells that could be separated. `nested`: indexes of cells that are JSON objects or arrays. */
@@ -66,7 +66,7 @@ export class TableError extends Error {
 /** The columns that a rejects file adds to the data. Imports ignore them. */
 export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 
-/** `_code` of a row that repeats an address of the same import. Such a row needs no correction. */
+/** `_code` of a row that repeats an address of the same import. The user need not correct it. */
 export const duplicateCode = 'duplicate';
 
 export interface RejectedRow {
@@ -89,7 +89,7 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** Returns where left-out columns start: in a rejects file, after `_line`, `_code` and `_error`. */
+/** Returns the index of the first left-out column. Rejects files have these after `_line`, `_code` and `_error`. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;
@@ -101,7 +101,7 @@ export function findCodeColumn(header: readonly string[]): number | null {
 	return rejectColumns.every((name) => names.includes(name)) ? names.indexOf('_code') : null;
 }
 
-/** Texts for `_error`. The error of a single cell also gives the cell's number. */
+/** Texts for `_error`. `findCellFault` appends the number of the cell. */
 export const faultMessages = {
 	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
 	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',

@@ -8,7 +8,7 @@ export interface EncodingGuess {
 	candidates: readonly { encoding: string; sample: string }[];
 }
 
-/** Minimum lead of the best log likelihood. With a smaller lead, one guess in fifty would be wrong. */
+/** Minimum lead of the best log likelihood over the second. With less, one guess in fifty would be wrong. */
 const leastLead = 4;
 /** Minimum log likelihood per letter. Below it, even the best result does not look like a text. */
 const leastLikely = -11;
@@ -17,7 +17,7 @@ const maxWords = 600;
 
 export function guessEncoding(evidence: Buffer): EncodingGuess {
 	const hints = countryHints(evidence);
-	// Groups pages with the same result under the first one: German has the same octets in windows-1252 and windows-1254.
+	// Merges pages that give the same text, as windows-1252 and windows-1254 do for German.
 	const byText = new Map<string, Reading>();
 	for (const reading of codePages.map((page) => read(page, evidence, hints))) {
 		const { page = reading.page, likelihood = reading.likelihood } = byText.get(reading.text) ?? {};
@@ -117,7 +117,7 @@ interface Reading {
 	letters: number;
 }
 
-/** Accepts one broken character in a hundred that are not ASCII, because a line may be damaged. More exclude the encoding. */
+/** Allows one broken character per hundred non-ASCII characters, because a file may have damaged lines. */
 function isWhole({ text }: Reading): boolean {
 	const broken = text.match(brokenCharacters)?.length ?? 0;
 	return broken === 0 || broken * 100 <= (text.match(/[^\x00-\x7f]/gu)?.length ?? 0);
@@ -308,7 +308,7 @@ function judgeCharacter(
 	return usualSigns.includes(char) ? -9 : -13;
 }
 
-/** Lead bytes of the first level in each standard, which contains the frequent characters. */
+/** Lead bytes of each standard's first level, which contains the frequent characters. */
 const firstLevels: Readonly<Record<string, readonly [encoding: string, from: number, to: number]>> = {
 	zh: ['gb2312', 0xb0, 0xd7],
 	'zh-Hant': ['big5', 0xa4, 0xc6],

@@ -26,7 +26,7 @@ interface KnownField {
 }
 
 export interface MappedColumn extends Place {
-	/** A column of an import batch: `email`, `name`, `is_active`, `disable_reason`, `meta`, `meta.VARIABLE`; or `state`. */
+	/** A column of an import batch, such as `email` or `meta.VARIABLE`. `state` becomes two: see `batchColumns`. */
 	target: string;
 }
 
@@ -36,7 +36,7 @@ export interface Mapping {
 	ignored: readonly string[];
 	/** Positions of columns that the user left out, now or in the import that wrote this rejects file. */
 	leftOut: readonly number[];
-	/** The position of `_code` in a rejects file. The import rejects some rows again because of their code. */
+	/** The position of `_code` in a rejects file. The import rejects rows with some of these codes again. */
 	codeColumn?: number;
 	states?: readonly StateColumn[];
 }
@@ -46,7 +46,7 @@ export interface HeaderOptions {
 	/** `--map` as given: `E-Mail Address=email`, `First+Last=name`. The target `-` leaves the column out. */
 	map?: readonly string[];
 	unknown?: 'refuse' | 'create' | 'ignore';
-	/** Cells of the first rows. A column whose cells seem to say who may get mail is refused unless it is mapped. */
+	/** Cells of the first rows. Unmapped columns whose cells seem to say who may get mail are refused. */
 	sampled?: Sampled;
 	stateWords?: Readonly<Record<string, State>>;
 	/** The columns that are not fields. Defaults to those of a subscriber. */
@@ -157,7 +157,7 @@ class Header {
 		this.#mapAll();
 		for (const { source, parts, target } of this.#joins) {
 			const [index = 0, ...joined] = parts.map((part) => names.indexOf(part));
-			const decision = this.#find(source, target);
+			const decision = this.#findTarget(source, target);
 			if (decision === null || 'code' in decision || canBeJoined(decision.target))
 				this.#take({ index, joined }, source, decision);
 			else {
@@ -197,7 +197,7 @@ class Header {
 			const found = find(column);
 			const parts = found === undefined ? partsOf(column, find) : null;
 			if (!isWhole(cut, target)) this.#refuse('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`);
-			// Skip `--map "=-"` without an unnamed column: the reader has left out blank columns at the end.
+			// Accept `--map "=-"` without an unnamed column, because the reader has dropped blank columns at the end.
 			else if (column === '' && found === undefined) continue;
 			else if (parts !== null && target === '-') for (const part of parts) this.#named.set(part, target);
 			else if (parts !== null) this.#joins.push({ source: column, parts, target });
@@ -238,7 +238,7 @@ class Header {
 		}
 	}
 
-	/** If the file is an export of this API, returns its read-only columns, which an import skips. Else returns none. */
+	/** Returns the read-only columns of an export of this API, which an import skips. Empty for other files. */
 	#passedOver(): ReadonlySet<string> {
 		const names = this.#names;
 		const found = Object.entries(readOnly).filter(([column]) => names.includes(column));
@@ -259,8 +259,8 @@ class Header {
 		index: number,
 		{ target, tellsLeavers }: { target: string; tellsLeavers: boolean },
 	): Decision {
-		const named = this.#find(column, target);
-		// `--map Status=status --create-fields` would import leavers as active. Require `meta.status` instead.
+		const named = this.#findTarget(column, target);
+		// `--map Status=status --create-fields` would activate unsubscribed people. Require `meta.status` instead.
 		const isNew = named !== null && 'field' in named && !target.startsWith('meta.');
 		const isSlip = isNew && (fold(target) === fold(column) || this.#cellsOf(index)?.some(tellsOfLeaver));
 		return (isSlip && !tellsLeavers && this.#findState(column, index)) || named;
@@ -291,7 +291,7 @@ class Header {
 		return isState ? state(column, sampled.cells[index]) : null;
 	}
 
-	/** Prefers exact names, the record's columns first. Among folded names, only `email` precedes fields. */
+	/** Exact names win, the record's columns first. Among folded names, fields win over all columns but `email`. */
 	#targetsOf(column: string): string[] {
 		const { fields } = this.#options;
 		if (this.#record.names.includes(column)) return [column];
@@ -305,8 +305,7 @@ class Header {
 		return alias === undefined ? [] : [alias];
 	}
 
-	/** Finds the target that `--map` names. */
-	#find(column: string, target: string): Decision {
+	#findTarget(column: string, target: string): Decision {
 		if (target === '-') return null;
 		if (target === 'state' && this.#options.sampled !== undefined) return { target };
 		const [found, ...others] = this.#targetsOf(target);

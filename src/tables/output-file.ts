@@ -26,7 +26,7 @@ export async function createOutputFile(
 	return new OutputFile(file, path, { path, target, temporary, whenThere });
 }
 
-/** Writes the pieces to a file, completely or not at all. Reads the next piece while one is written. */
+/** Reads the next piece while it writes the previous one. */
 export async function writeOutputFile(
 	path: string,
 	whenThere: WhenThere,
@@ -99,12 +99,12 @@ export class OutputFile {
 		if (this.#isPlaced) return;
 		await this.#file.close().catch(() => undefined);
 		if (this.#place === null) return;
-		// SQLite may have written the file and its logs.
+		// SQLite may have written the file and journals beside it.
 		for (const suffix of ['', '-journal', '-wal', '-shm']) await rm(this.path + suffix, { force: true });
 	}
 }
 
-// `link` does not replace a file created meanwhile, as `rename` would. Some file systems support only `rename`.
+// If another program has created the file, `link` fails, but `rename` replaces it. Some file systems lack `link`.
 async function putInPlace({ path, target, temporary, whenThere }: Place): Promise<void> {
 	if (whenThere === 'replace') return rename(temporary, target);
 	try {

@@ -42,7 +42,7 @@ function withoutGaps(bytes: Buffer, { begin, end, gaps }: RowSpan): Buffer[] {
 	return edges.flatMap((edge, at) => (at % 2 === 0 ? [bytes.subarray(edge, edges[at + 1])] : []));
 }
 
-/** A row without quotes is one line, with a cell between each two delimiters (RFC 4180, 2). */
+/** A row without quotes is one line, with a cell between each two delimiters (RFC 4180 s.2). */
 function plainCells(bytes: Buffer, { begin, end }: RowSpan, delimiter: string): string[] {
 	let last = end;
 	while (last > begin && isLineEnd(bytes[last - 1])) last -= 1;
@@ -69,7 +69,7 @@ interface TextBlock {
 	limit?: number;
 }
 
-/** A row with a `fault` is only its first line; the next line starts a new row. */
+/** With a `fault`, the span is only the row's first line, and the next line starts a new row. */
 interface RowSpan {
 	begin: number;
 	end: number;
@@ -84,7 +84,7 @@ export type QuoteFault = 'unclosed_quote' | 'stray_quote';
 
 interface Scanned {
 	spans: RowSpan[];
-	/** Bytes of the spans and of blank lines. Pass the rest again with more data. */
+	/** Number of bytes that spans and blank lines take. Pass the rest again with more data. */
 	used: number;
 	line: number;
 	/** Set if the row at `used` exceeds the maximum length. `fault` is null if its quotes are valid so far. */
@@ -126,7 +126,7 @@ export function scanRows({
 	return { spans, used: next.at, line: next.line, long: null };
 }
 
-/** Returns the offset after the next line end; -1 if there is none, or if its LF may follow in the next block. */
+/** Returns the offset after the next line end; -1 if there is none, or only a last CR whose LF may follow. */
 export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number {
 	for (let at = start; at < bytes.length; at += 1) {
 		if (isLineEnd(bytes[at])) return behindLineEnd(bytes, at, isLast);
@@ -134,7 +134,7 @@ export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number
 	return -1;
 }
 
-/** Skips blank lines and byte order marks of joined files, but not a last CR: its LF may follow in the next block. */
+/** Skips blank lines and byte order marks of joined files, but not a last CR, whose LF may follow. */
 function passBlankLines(
 	bytes: Buffer,
 	next: { at: number; line: number },
@@ -201,7 +201,7 @@ function unlessCut(found: Fault | 'cut'): Fault | null {
 	return found === 'cut' ? null : found;
 }
 
-/** Returns the offset after the closing quote. `cut`: the block or the maximum length ends before that is certain. */
+/** Returns the offset after the closing quote. `cut`: the block or the row's maximum length ends first. */
 function endOfQuotes(
 	bytes: Buffer,
 	start: number,
@@ -248,7 +248,7 @@ function isBlank(byte: number | undefined, mark: Buffer): boolean {
 	return (byte === 32 || byte === 9) && byte !== mark[0];
 }
 
-/** Returns the offset after the line end at `at`; -1 if its LF may follow in the next block. */
+/** Returns the offset after the line end at `at`; -1 if that is a last CR whose LF may follow. */
 function behindLineEnd(bytes: Buffer, at: number, isLast: boolean): number {
 	if (bytes[at] === lf) return at + 1;
 	if (at + 1 === bytes.length && !isLast) return -1;
@@ -276,7 +276,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** Blames an unclosed cell if the first line has an odd number of quotes: the quote found belongs to a later row. */
+/** An odd number of quotes in the first line means an unclosed cell. The second quote is then that of a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);

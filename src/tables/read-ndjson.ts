@@ -61,7 +61,7 @@ function readLine({ line, bytes, isCut }: Line): Read {
 	return { line, record, shown: record.kind === 'bad' ? shown() : '' };
 }
 
-/** Yields lines with objects. Also accepts an array with one object per line, without its brackets. */
+/** Yields lines with objects. Omits the brackets and commas of an array that has one object per line. */
 async function* objectLines(
 	lines: AsyncGenerator<Line, void, undefined>,
 ): AsyncGenerator<Line, void, undefined> {
@@ -138,8 +138,8 @@ type JsonRecord = { cells: ReadonlyMap<string, string> } & (
 );
 
 /**
- * Null and missing keys give empty cells, which keep the stored values. `meta` becomes columns `meta.x`, and a column
- * `meta` for values without a text form. Any other object or array stays JSON.
+ * Null and missing keys give empty cells, which keep the stored values. Keys of `meta` become columns `meta.x`.
+ * Numbers, booleans, null and empty texts of `meta` go into a column `meta`. Any other object or array stays JSON.
  */
 function parseRecord(line: string): JsonRecord {
 	const parsed = parseJson(line, { numbers: 'exact' });
@@ -199,7 +199,7 @@ const refusals = {
 	surrogate_characters_not_allowed: bad('encoding', 'half a character (a lone surrogate)'),
 } as const;
 
-/** In the service document, requests have meta as the text of an object, and answers have the object. */
+/** Accepts `meta` as an object or as its JSON text, because the service document shows both. */
 function metaOf(value: unknown): Readonly<Record<string, unknown>> | null {
 	if (isRecord(value)) return value;
 	if (typeof value !== 'string') return null;

@@ -154,7 +154,7 @@ async function* toUtf8(bytes: AsyncIterable<Uint8Array>, encoding: string): Asyn
 		yield markBroken(decoder.write(Buffer.from(chunk)));
 	}
 	yield markBroken(decoder.end() ?? '');
-	// The decoder drops an odd last byte, so yield an invalid byte instead.
+	// The decoder drops an odd last byte, so yield an invalid byte in its place.
 	if (encoding.startsWith('utf-16') && length % 2 === 1) yield broken;
 }
 
@@ -197,7 +197,7 @@ async function openCsv(name: string, text: AsyncIterable<Uint8Array>, options: C
 async function openNdjson(name: string, text: AsyncIterable<Uint8Array>): Promise<Opened> {
 	const { header, fault, isEmpty, rows } = await readNdjson(text);
 	if (fault !== null) throw noHeader(name, fault);
-	// An empty list has no columns, but is as valid as a header alone.
+	// Accept an empty NDJSON file, like a CSV file that has only a header.
 	if (isEmpty) return { header: ['email'], rows };
 	if (header.length === 0) throw empty(name);
 	return { header, rows };

@@ -215,7 +215,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 
 const noText = new Set(['base64', 'hex']);
 
-/** True if the bytes contain UTF-8 letters. One or two of them may be ideographs in a multi-byte code page instead. */
+/** True for UTF-8 with non-ASCII letters. In a multi-byte code page, one or two could be ideographs instead. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);

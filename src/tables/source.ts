@@ -107,7 +107,7 @@ function unreadable(path: string, error: unknown): TableError {
 /** Rejects when the signal aborts, because a hanging read must not delay Ctrl-C. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
 	if (signal === undefined) return work;
-	// After the abort nobody handles an error of the read.
+	// After an abort, nobody else would handle an error of the read.
 	work.catch(() => undefined);
 	signal.throwIfAborted();
 	let onAbort = () => {};
@@ -122,7 +122,7 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): 
 	}
 }
 
-/** Polls a pipe, because without a writer a blocking read would hold a thread of the pool and keep the process alive. */
+/** Polls a named pipe, because a blocking read without a writer would hold a thread and keep the process alive. */
 export async function fileStream(path: string, signal?: AbortSignal): Promise<Readable> {
 	signal?.throwIfAborted();
 	const stream = (await stat(path)).isFIFO() ? await pipeStream(path) : createReadStream(path);

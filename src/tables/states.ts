@@ -1,4 +1,4 @@
-/** Recognizes columns that say who may get mail, because ignoring one would activate people who left. */
+/** Recognizes columns that say who may get mail, because ignoring one would activate unsubscribed people. */
 import { plainLetters } from './column-names.js';
 
 /** Strongest first. If a row has several states, the strongest counts. */
@@ -13,7 +13,7 @@ export const stateCells: Readonly<Record<State, readonly [string, string | null]
 	active: ['true', null],
 };
 
-/** A column mapped to `state`. `yes` and `no`: the states that cells with a yes or a no mean, or null. */
+/** A column mapped to `state`. `yes` and `no`: the states that a yes and a no in its cells mean, if known. */
 export interface StateColumn {
 	index: number;
 	yes: State | null;
@@ -44,12 +44,12 @@ const knownWords: ReadonlyMap<string, State> = new Map(
 	states.flatMap((state) => wordsOf(wordsOfStates[state]).map((word): [string, State] => [word, state])),
 );
 
-/** Words that also describe orders and tasks. In a longer text, such a word is not a sign that the person left. */
+/** Words that also describe orders and tasks. Within a longer text, they do not mean that a person unsubscribed. */
 const commonWords = new Set(
 	wordsOf(`bounce cleaned unreachable undelivered cancelado cancelada cancellato cancellata baja 停止 解除 エラー hard spam devuelto devolvido devolvida abuse rejeté rejeitado odrzucony queja reclamo reclamação complaint complaints klacht skarga plainte beschwerde klagomål
 		pending waiting unverified ausstehend enattente pendiente inattesa pendente oczekujący väntande 未確認 確認待ち`),
 );
-/** Other programs' words for people who left. The user must map them with `--state-words`. */
+/** Other programs' words for people who get no mail. The user must map them with `--state-words`. */
 const leaverWords = new Set(wordsOf('blocklisted blacklisted churned donotcontact donotemail'));
 const otherWords = new Set(
 	wordsOf(
@@ -100,7 +100,7 @@ const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>
 const general: ReadonlySet<Named> = new Set<Named>([
 	...(['unconfirmed', 'bounced', 'complained', 'gone', 'status', 'confirmed'] as const),
 ]);
-/** Words that the name of a column may contain and still describe a person. */
+/** Words in the name of a column that do not show that it describes something else than a person. */
 const personWords = new Set(
 	wordsOf(`is has was been by from of to the all any for as not no in with meta date time timestamp day reason grund count counter number total flag status state global current last first soft hard double opt out only clean hold marked reported
 		id ip email emails mail mails e address addresses user contact subscriber customer client member person people account profile recipient record list campaign campaigns newsletter marketing mailing subscription membership consent message type
@@ -146,7 +146,7 @@ export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 
 	return (is(noWords, zeroTime) ? no : is(yesWords, time) ? yes : within()) ?? 'unknown';
 }
 
-/** Finds words of leavers in each item of a list: at its start, or anywhere if it has at most three words. */
+/** Finds words such as `unsubscribed` in each item of a list: at its start, or anywhere in up to three words. */
 function wordsWithin(cell: string): string[] {
 	return cell.split(/[,;|/\n]/).flatMap((item) => {
 		const words = item.split(/[^\p{L}\p{M}]+/u).filter((word) => word !== '');
@@ -184,7 +184,7 @@ export function tellsOfLeaver(cell: string): boolean {
 	return isLeaver(plainWord(cell)) || wordsWithin(cell.slice(0, 1_000)).length > 0;
 }
 
-/** German compounds for the status of other things. */
+/** German words for the status of a family, order, payment, delivery or invoice. */
 const ofOthers = /(?:familien|bestell|zahlungs?|auftrags?|liefer|versand|rechnungs)status/;
 
 export function tellsState(column: string, index: number, { cells, rows, isWhole }: Sampled): boolean {
@@ -197,11 +197,11 @@ export function tellsState(column: string, index: number, { cells, rows, isWhole
 	if (filled.length > 0 && words.filter(isState).length >= filled.length * 0.9) return true;
 	const name = nameOf(column);
 	if (name === null) return false;
-	// Such names may describe other things: a state may be the province `ON`, and orders have a status.
+	// `State` may be a place, such as `ON` for Ontario, and `Status` may be that of an order.
 	const isGeneral = general.has(name) && (isOfOthers(column, name) || ofOthers.test(plainWord(column)));
 	if (name === 'place' || isGeneral) return words.some(isState);
 	if (name === 'newsletter' || name === 'valid') return words.some(isAnswer);
-	// A time or IP address in every row belongs to the subscription, and does not tell who left.
+	// A time or IP address in every row belongs to the subscription, so it does not tell who unsubscribed.
 	const isFull = isWhole && rows > 0 && filled.length === rows;
 	const isTimes =
 		isFull && filled.every((cell) => time.test(cell) || /^[\d.]{7,}$|^[\da-f:]{6,}$/i.test(cell));

@@ -29,7 +29,7 @@ const aliases = {
 	date_created: 'datecreated createdat created date',
 	expires_at: 'expiresat expires',
 };
-/** Other names of the reason, if no column has one of the names above. */
+/** More names of the reason column, for files that have none of its `aliases`. */
 const reasonNames =
 	'status state statut estado stato bouncetype grund motif raison motivo reden powód orsak ステータス 理由';
 

@@ -6,8 +6,8 @@ export function formatCsvRow(cells: readonly string[], delimiter = ','): string 
 
 /**
  * Guards a cell that a spreadsheet would take for a formula (OWASP, "CSV Injection"). A spreadsheet that splits at
- * semicolons and tabs ignores the quotes, so a cell also starts after each of them. The apostrophe is part of the text:
- * such a file is for reading, not for importing.
+ * semicolons and tabs ignores the quotes, so a cell also starts after each of them. The inserted apostrophe
+ * changes the text, so such a file is not for importing.
  */
 export function guardFormula(cell: string): string {
 	if (!/[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20]/.test(cell)) return cell;
@@ -21,7 +21,7 @@ export function guardFormula(cell: string): string {
 			guarded += `${cell.slice(written, at)}'`;
 			written = at;
 		}
-		// In such an inner cell, quotes and blanks may precede the formula.
+		// After a separator within the cell, quotes and blanks may precede the formula.
 		isStart = /[;\t\r\n]/.test(char) || (isStart && !isFormula && at > 0 && /["\s]/.test(char));
 	}
 	return guarded + cell.slice(written);
@@ -29,7 +29,7 @@ export function guardFormula(cell: string): string {
 
 const formulaSigns = '=+-@\uff1d\uff0b\uff0d\uff20';
 
-/** Quotes a leading BOM, which a reader would take for the mark of the file, and outer blanks, which some strip. */
+/** Quotes a cell with a leading BOM, which readers would drop, or with outer blanks, which some readers strip. */
 export function formatCell(cell: string, delimiter = ','): string {
 	if (cell === '') return cell;
 	const isPlain = !/["\r\n]|^[\s\uFEFF]|\s$/.test(cell) && !cell.includes(delimiter);

@@ -12,7 +12,7 @@ type RecordKey = Exclude<keyof Subscriber, 'meta'>;
 type Meta = Subscriber['meta'];
 
 const usual: readonly RecordKey[] = ['email', 'name', 'is_active', 'disable_reason'];
-/** Read-only columns, which imports skip. An export has them only if the user names them. */
+/** Read-only columns. Imports skip them, and exports contain them only on request. */
 const readOnly: readonly RecordKey[] = [
 	'id',
 	'list_id',
@@ -107,7 +107,7 @@ function variablesOf(columns: readonly PeopleColumn[]): ReadonlySet<string> {
 	return new Set(columns.flatMap((column) => (column.kind === 'field' ? [column.variable] : [])));
 }
 
-/** Null unless the value is a non-empty string, which an inherited property never is. */
+/** Accepts only non-empty strings, so inherited properties such as `constructor` give null. */
 function textOf(meta: Meta, variable: string): string | null {
 	const value = meta[variable];
 	return typeof value === 'string' && value !== '' ? value : null;

@@ -35,7 +35,6 @@ export async function assertRejects(options: RejectsOptions): Promise<void> {
 	await (options.resume === true ? stateOf(options) : freeState(options));
 }
 
-/** Returns the state of the first path in the series that does not exist. */
 async function freeState(options: RejectsOptions): Promise<State> {
 	for (let { path } = options; ; path = nextRejectsPath(path)) {
 		const state = await stateOf({ ...options, path });
