@@ -1,4 +1,4 @@
-/** The composition root, which alone imports every part. Loads only the parts that the target needs. */
+/** The composition root. Dynamic imports load only the parts that the target needs. */
 import type { ConnectDependencies, Connection, Target } from './frame/connection.js';
 
 export async function connect(target: Target, dependencies: ConnectDependencies): Promise<Connection> {

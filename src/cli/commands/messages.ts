@@ -81,7 +81,7 @@ export function detailLines(message: MessageDetail, times: Times): string[] {
 
 type Pages = Pick<Messages, 'page'>;
 
-/** Returns the message. Throws `not_found` (exit code 3), after a note if retention has deleted messages. */
+/** Returns the message. Throws `not_found` (exit code 3). If retention has deleted messages, prints a note first. */
 export async function existing<T>(cx: CommandContext, messages: Pages, id: string, message: Promise<T>) {
 	const found = await orNull(message);
 	if (found !== null) return found;
@@ -122,7 +122,7 @@ function eventLine({ type, time, count, link, machine }: MessageEvent, times: Ti
 }
 
 function reportLine({ at, event, code, diagnostic }: MessageReport, times: Times): string {
-	// Diagnostics mostly start with the code: `550 5.1.1 …`, `550-5.1.1 …`.
+	// Do not repeat the code, because most diagnostics start with it: `550 5.1.1 …`, `550-5.1.1 …`.
 	const isSaid = code !== null && diagnostic?.split(/[\s-]+/).includes(code) === true;
 	const said = [isSaid ? null : code, diagnostic].filter((part) => part !== null);
 	return [`${times.text(at)} ${event} by mail`, said.join(' ')].filter((part) => part !== '').join(': ');
@@ -254,7 +254,7 @@ async function change(cx: CommandContext, action: 'cancel' | 'retry', texts: rea
 	return exit;
 }
 
-/** Throws only the message of the field error, because its text already names the state of the message. */
+/** Throws only the text of the field error, because it already names the state of the message. */
 function refuse(error: unknown): never {
 	const isRefused = error instanceof ApiError && error.code === 'invalid';
 	const [complaint] = isRefused ? listFieldErrors(error.fields ?? {}) : [];

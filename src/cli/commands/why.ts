@@ -378,7 +378,7 @@ function withoutStop(text: string): string {
 	return text.slice(0, end);
 }
 
-/** True for the newest message and for unsent ones. Only their history is shown, so that the page fits a screen. */
+/** True for the newest message and for unsent messages. The page shows no other histories, so that it fits a screen. */
 function isTold({ state }: PersonMessage, at: number): boolean {
 	return at === 0 || state !== 'sent';
 }

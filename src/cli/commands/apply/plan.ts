@@ -253,7 +253,7 @@ interface Resource {
 
 type ResourceOf = (api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>;
 
-/** Opens the resources of a kind. Throws `MissingExtension` if the service lacks the kind. */
+/** An entry throws `MissingExtension` if the service lacks the kind. */
 const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 	senders: async ({ senders }, signal) => ({
 		all: () =>

@@ -43,8 +43,8 @@ const ingest = command({
 		'mailctl engine bounces ingest - < bounce.eml',
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
-	// Exit with 75 (EX_TEMPFAIL), so that a mail server that pipes a mail tries again. Other codes refuse the mail, and
-	// it would be lost. A mail server sends no Ctrl-C, so Ctrl-C ends with 130.
+	// Exit with 75 (EX_TEMPFAIL), so that a mail server that pipes a mail tries again. After other codes, the mail server
+	// rejects the mail, and it is lost. A mail server sends no Ctrl-C, so Ctrl-C ends with 130.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)

@@ -159,7 +159,7 @@ export async function foreseeOpening(beginning: Beginning, spec: AnyCampaignSpec
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
 
-/** Continues a campaign. A staged one gets the times of this run; a released one keeps its own. */
+/** Continues a campaign. A staged campaign gets the times of this run; a released one keeps its own. */
 async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampaignSpec) {
 	const { place, timing } = beginning;
 	const { key, state } = session;

@@ -90,7 +90,7 @@ export async function deliverSent(cx: CommandContext, sent: Sent, options: RunOp
 }
 
 /**
- * Without a clear answer, throws exit code 13: after a network or server error, scripts would retry and send twice.
+ * If no clear answer arrives, throws exit code 13: scripts would retry after a network or server error, and send twice.
  * `key`: the idempotency key for a safe retry, if there is one.
  */
 export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key: string | null): Promise<T> {

@@ -23,7 +23,7 @@ export interface Addressee {
 	values: Readonly<Record<string, string>>;
 }
 
-/** The message to one recipient. */
+/** A message to preview or test, with its recipient. */
 export interface First {
 	draft: Draft;
 	addressee: Addressee;

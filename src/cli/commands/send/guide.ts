@@ -57,7 +57,7 @@ export async function guideSend<T>(
 	send: (options: SendOptions) => Promise<T>,
 ): Promise<T> {
 	const isLook = cx.dryRun || wantsPreview(settled(given, cx)) || given.testTo !== undefined;
-	// Refuse before the questions if nothing can be sent.
+	// Throw before the questions if no mail server is configured.
 	if (!isLook) await assertCanDeliver(cx, given);
 	let options = given;
 	for (const { isOpen, ask } of questions)

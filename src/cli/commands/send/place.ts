@@ -113,7 +113,9 @@ async function openForeign(cx: CommandContext): Promise<ForeignCampaigns> {
 	return new ForeignCampaigns(api, { folder: paths.jobs, deployment: deploymentOf(target), clock, isTrial });
 }
 
-/** Ignores errors except held locks: a container may have no writable home folder, which must not stop a campaign. */
+/**
+ * Throws only `in_use` and `other_road`. A container may have no writable home folder, which must not stop a campaign.
+ */
 async function unlessRefused<T>(work: Promise<T>): Promise<T | null> {
 	return work.catch((error: unknown) => {
 		if (error instanceof JobError && (error.code === 'in_use' || error.code === 'other_road')) throw error;

@@ -109,7 +109,7 @@ export async function assertListsAllowed(cx: CommandContext, { lists }: Selectio
 /** The longest staging call. Short calls show progress, and end before the timeout of a proxy or `--timeout`. */
 const longestPartMs = 1_000;
 
-/** Stages each list in several calls. The last answer for a list has the first rejects of all its calls. */
+/** Stages each list in several calls. The last answer for a list has the first rejects of all calls for the list. */
 export async function stageLists(
 	cx: CommandContext,
 	{ campaigns }: CampaignPlace,

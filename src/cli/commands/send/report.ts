@@ -208,7 +208,7 @@ export class Findings {
 		}
 	}
 
-	/** `errors`: the first errors, which begin with the recipient's address. */
+	/** `errors`: the first errors. Each begins with the recipient's address. */
 	addOfLists(lists: readonly ListCounts[], errors: readonly string[]): void {
 		const code = missingVariable;
 		for (const { detail, count } of reasonsOf(lists).filter((one) => one.code === code))

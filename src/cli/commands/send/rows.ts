@@ -156,7 +156,7 @@ export async function stageRest(
 ): Promise<readonly string[]> {
 	const { id, key, position } = session;
 	if (rows === null) {
-		// The profile of the earlier run, which staged the rows, may have allowed other recipients.
+		// Check the staged rows, because the profile of the earlier run may have allowed other recipients.
 		if (isLimited(cx))
 			for await (const { id: message, to } of eachResult(cx, campaigns, id))
 				if (message !== null) assertAllowed(cx, [to]);

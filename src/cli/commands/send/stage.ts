@@ -27,7 +27,10 @@ import { notAmong, sendTest, showDryRun, showPreview } from './preview.js';
 import { assertExpected, type Findings, noRecipients } from './report.js';
 import { uploadAttachments } from './request.js';
 
-/** How much to read. `first`: up to the first message; `look`: like `first` for a pipe, like `all` for a file or a list. */
+/**
+ * How much to read. `first`: up to the first message. `look`: all of a file or a list, but of a pipe only up to the
+ * first message.
+ */
 export type Depth = 'first' | 'look' | 'all';
 
 /** The recipients that the options name, before they are read. `of`: how sentences name them. */

@@ -223,7 +223,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 				plan: (ids) => (is_active ? { activate: ids } : { deactivate: ids }),
 				make: ({ id }) => {
 					const patched = within.subscribers.patch(id, { is_active }, { signal: cx.signal });
-					// With several subscribers, `changeEach` reports a refusal with its id and continues.
+					// With several subscribers, `changeEach` reports a refusal with the subscriber's id and continues.
 					return found.length === 1 ? explained(patched, { input: { is_active } }) : patched;
 				},
 				columns,
@@ -281,7 +281,9 @@ interface Wanted {
 	replaceMeta: Meta | null;
 }
 
-/** Lets the service merge meta if it can. Otherwise merges here, writes, and reads again to notice another change. */
+/**
+ * Lets the service merge meta if it can. Otherwise merges here, writes, and reads again to notice a concurrent change.
+ */
 async function patchMerged(cx: CommandContext, within: InList, current: Subscriber, wanted: Wanted) {
 	const { list, subscribers } = within;
 	const { patch, set, unset, replaceMeta } = wanted;

@@ -33,7 +33,7 @@ export const subscriberErase = command({
 });
 
 async function erase(cx: CommandContext, erasures: Erasures, email: string): Promise<void> {
-	// The question shows what is stored, so that a mistyped address is noticed.
+	// The question says what is stored, so that the user notices a mistyped address.
 	const people = await need(await cx.api(), 'people');
 	const { is_known, ...person } = await people.get(email, { signal: cx.signal });
 	const found = { subscribers: person.subscribers.length, messages: person.messages };

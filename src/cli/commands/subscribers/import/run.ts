@@ -187,7 +187,7 @@ class MarkFile {
 		}
 	}
 
-	/** Call it when the import is complete, so that the same import starts over. */
+	/** Call it when the import is complete, so that the next run of the same import starts over. */
 	remove(): Promise<void> {
 		return rm(this.path, { force: true }).catch(() => undefined);
 	}
