@@ -336,7 +336,7 @@ function savingOf({ save, excel, force, watch, chart: asked }: ReportOptions) {
 }
 
 async function contentOf(saved: SavedReport, format: Format, isExcel: boolean): Promise<string> {
-	if (format === 'svg') return (await import('../render/report-pictures.js')).pictureOf(saved);
+	if (format === 'svg') return (await import('../render/report-charts.js')).svgOf(saved);
 	if (format === 'html') return (await import('../render/report-page.js')).pageOf(saved);
 	const { csvOf, jsonOf, markdownOf } = await import('../render/saved-report.js');
 	if (format === 'csv') return csvOf(saved, isExcel);

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../api/quote.js';
 import { clean } from './clean.js';
+import { chartOf, colours, growthChart, hoursChart, narrow, weekChart } from './report-charts.js';
 import { factsOf, numberColumns, outcomesOf, type ReportTable, recipientsTitle } from './report-model.js';
-import { chartOf, colours, growthPicture, hoursPicture, narrow, weekPicture } from './report-pictures.js';
 import { moreTables, rangeText, type SavedReport, totalLines } from './saved-report.js';
 import { numberText } from './units.js';
 
@@ -88,16 +88,16 @@ function pictures(saved: SavedReport): string[] {
 	if (detailed === null) return found;
 	const { hours, week, lists = [] } = detailed.details;
 	if (hours.length > 1) {
-		const svg = hoursPicture(hours) + hoursPicture(hours, narrow);
+		const svg = hoursChart(hours) + hoursChart(hours, narrow);
 		found.push(picture('The first hours', 'opens and clicks by hour', svg));
 	}
 	if (chart !== 'heat' && week.some(({ opened }) => opened > 0)) {
-		const svg = weekPicture(week) + weekPicture(week, narrow);
+		const svg = weekChart(week) + weekChart(week, narrow);
 		found.push(picture('Opens in the week', 'opens by weekday and hour', svg));
 	}
 	for (const list of lists.filter((one) => one.added + one.unsubscribed + one.bounced + one.left > 0)) {
 		const label = `subscribers of ${list.name} who came and who left, by day`;
-		found.push(picture(`Growth of ${list.name}`, label, growthPicture(list) + growthPicture(list, narrow)));
+		found.push(picture(`Growth of ${list.name}`, label, growthChart(list) + growthChart(list, narrow)));
 	}
 	return found;
 }

@@ -68,7 +68,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 	// Only mailctl's own server reports a zone. Whether other services count bots is unknown.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
-	if (chart !== 'none' && hasDays(events)) lines.push('', ...pictureOf(chart, days, options));
+	if (chart !== 'none' && hasDays(events)) lines.push('', ...svgOf(chart, days, options));
 	return lines;
 }
 
@@ -140,7 +140,7 @@ function hourLines({ hours }: ReportDetails, options: ChartOptions): string[] {
 	return ['', `by hour from ${first.date.replace('T', ' ')}`, ...lines];
 }
 
-function pictureOf(chart: 'bars' | 'spark', days: readonly ChartDay[], options: ChartOptions): string[] {
+function svgOf(chart: 'bars' | 'spark', days: readonly ChartDay[], options: ChartOptions): string[] {
 	const filled = days.filter(({ sent, opened }) => sent > 0 || opened > 0);
 	if (filled.length === 0) return [noEvents];
 	if (chart === 'spark') return sparkChart(days, options);

@@ -41,14 +41,14 @@ export const narrow = 340;
 
 export function chartOf(saved: SavedReport, width = size.width) {
 	if (saved.chart === 'heat') {
-		const svg = weekPicture(saved.detailed?.details.week ?? [], width);
+		const svg = weekChart(saved.detailed?.details.week ?? [], width);
 		return { title: 'Opens in the week', label: 'opens by weekday and hour', svg };
 	}
 	const svg = daysPicture(saved, saved.chart === 'line' ? 'line' : 'bar', width);
 	return { title: 'By day', label: 'what was sent, opened and clicked by day', svg };
 }
 
-export function pictureOf(saved: SavedReport): string {
+export function svgOf(saved: SavedReport): string {
 	const { width } = size;
 	const facts = saved.head === null ? [] : factLines(saved.head);
 	const headHeight = 44 + 16 * facts.length;
@@ -129,7 +129,7 @@ function daysPicture({ days }: SavedReport, sent: Course['type'], width: number)
 }
 
 /** Omits sent messages: most are sent in one hour, and their peak would flatten the curves. */
-export function hoursPicture(hours: ReportDetails['hours'], width = size.width): string {
+export function hoursChart(hours: ReportDetails['hours'], width = size.width): string {
 	return courses(
 		hours.map(({ date }) => date.replace('T', ' ')),
 		[
@@ -142,7 +142,7 @@ export function hoursPicture(hours: ReportDetails['hours'], width = size.width):
 
 const weekdays = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
-export function weekPicture(week: ReportDetails['week'], width = size.width): string {
+export function weekChart(week: ReportDetails['week'], width = size.width): string {
 	const top = Math.max(1, mostOf(week));
 	return drawn(
 		{ ...size, width },
@@ -170,7 +170,7 @@ function mostOf(week: ReportDetails['week']): number {
 	return week.reduce((max, { opened }) => Math.max(max, opened), 0);
 }
 
-export function growthPicture({ days }: ListGrowth, width = size.width): string {
+export function growthChart({ days }: ListGrowth, width = size.width): string {
 	const left = days.map(({ unsubscribed, bounced, left }) => unsubscribed + bounced + left);
 	return courses(
 		days.map(({ date }) => date),
