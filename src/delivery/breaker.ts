@@ -1,4 +1,4 @@
-/** Stops a run while somebody has paused the queue or the mail server has a fault. A fault stops all processes. */
+/** Stops a run while somebody has paused the queue or the mail server has a fault. Stores faults for other workers. */
 import { backoff } from '../api/backoff.js';
 import { type Clock, type Micros, microsPerMs } from '../api/datetime.js';
 import { heldReason } from '../api/pauses.js';
@@ -22,9 +22,7 @@ const mostRefusals = 5;
 export class Breaker {
 	readonly #options: BreakerOptions;
 	#fault: QueuePause | null = null;
-	/**
-	 * Since the last fault, the mail server has replied to this run, so faults of other workers do not stop this run.
-	 */
+	/** The mail server has replied since this run's last fault, so faults of other workers do not stop this run. */
 	#hasWorked = false;
 	#refusals = 0;
 	/**

@@ -43,7 +43,7 @@ const recipient =
 const noHost =
 	"\\b(?:host|domain)(?: ?name)?(?:[ :]{1,2}(?:or domain name|of \\S{1,40}|[\\w.-]{1,40}))? (?:is |was |does )?(?:unknown|not found|not exist|doesn't exist|invalid)(?!,? try)|\\b(?:no such|unknown|non-?existent|invalid) (?:host|domain)\\b|couldn't find any host named|\\bnxdomain\\b|\\bunrout(?:e)?able address";
 
-/** Leaves "disabled", "inactive" and "mailbox unavailable" to the code, because they may mean a policy. */
+/** Does not match "mailbox unavailable", "disabled" and "inactive", because only the code tells the cause. */
 export const unknownAddress = anyOf(
 	`\\b(?:unknown|invalid|non-?exist[ea]nt|unrecogni[sz]ed|no such|bad destination) (?:local |destination )?(?:user|recipient|mailbox|address|account|person|e-?mail|alias|login|local[ -]part)`,
 	missing(
@@ -124,8 +124,8 @@ const links = /\bhttps?:\S+|(?<![\w.-])(?:[a-z\d-]+\.)+[a-z]{2,}\b\S*/g;
 const aRecipient = new RegExp(recipient, 'i');
 
 /**
- * Judges each clause, because a reply about an unknown recipient may also name the sender, the HELO name or a page on
- * block lists. `hasCode`: the reply has a code for a bad address, so its text need not say that the address is unknown.
+ * Judges each clause, because a reply about an unknown recipient may also name the sender, the HELO name or a block
+ * list. `hasCode`: the code says that the address is bad, so the text need not say it.
  */
 export function isUnknownAddress(text: string, hasCode: boolean): boolean {
 	const said = text.replace(links, '');

@@ -135,8 +135,8 @@ const unlessNoSender = /^(?!5\.(?:1\.[78]|1\.90|2\.252|4\.5)$)/;
 const byWords = 'the text names an unknown address';
 
 /**
- * A plain 550 at RCPT means an unknown mailbox or a policy, so its text decides. If in doubt, the bounce is soft: a
- * wrong suppression loses a subscriber for good, and a wrong soft bounce costs only another attempt.
+ * A plain 550 at RCPT means an unknown mailbox or a policy, so its text decides. If in doubt, the bounce is soft. A
+ * wrong suppression loses a subscriber for good, but a wrong soft bounce costs only another attempt.
  */
 const rules = [
 	rule('sent', '2xx after the final dot', { kind: 'accepted' }),

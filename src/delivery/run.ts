@@ -371,7 +371,7 @@ export class Run {
 			this.#releaseBuffer(isMet ? 'infrastructure' : 'drain');
 			const failure = await this.#flushStubbornly(this.#isEndless ? 1 : storeTries);
 			const cause: Fault = failure === null ? fault : { kind: 'store', error: failure.error };
-			// Throw the store's own error: it names the file and a fix, and the caller can tell it from a bug.
+			// Throw the store's own error. It names the file and a fix, and the caller can tell it from a bug.
 			if (cause.kind === 'store' && !this.#isEndless) throw cause.error;
 			const wait = await this.#waitFor(cause);
 			// Only an endless run waits and tries again.

@@ -20,7 +20,7 @@ import { machineWords, roleNames, separators, systemNames } from './wordings.js'
 /**
  * The kind of sender, judged by the header alone. `role`: a postmaster, without signs of a person's mail program.
  * `machine`: another program. `unknown`: the header does not decide, as with an address without a name. `person`: the
- * sender has a name, or the mail is a reply, is forwarded, or comes from a mailing list or a mail program.
+ * sender has a name, or uses a mailing list or a mail program, or the mail is a reply or forwarded.
  */
 export type Sender = 'system' | 'role' | 'machine' | 'unknown' | 'person';
 
@@ -88,7 +88,7 @@ function roleOf(mail: Mail): Sender {
 const answers = /^\s*(?:re|aw|antw|sv|vs|odp|ynt|rif|回复|答复|返信)(?:\[\d{1,3}\])?\s?[:：]/i;
 const forwards = /^[\s[]*(?:fwd?|wg|tr|rv|enc|i|转发|転送)(?:\[\d{1,3}\])?\s?[:：]/i;
 /** Matches an outcome that some mail systems append to the original subject, as in `Re: Hello (undeliverable)`. */
-const verdictBehind = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|returned|fail)[^:()]{0,60}\)?\s*$/i;
+const outcomeAtEnd = /[:(][^:()]{0,60}(?:deliver|remis|zustell|undeliver|returned|fail)[^:()]{0,60}\)?\s*$/i;
 const programs =
 	/smtp|server|daemon|gateway|filter|mime::|deliver|postmaster|mailsystem|exchange|internet mail service|spamlion|robot|php|perl|python|java/i;
 const clients =
@@ -108,7 +108,7 @@ function isPersonal(mail: Mail): boolean {
 
 function isAnswer(mail: Mail): boolean {
 	const subject = subjectOf(mail);
-	return has(mail, 'in-reply-to') || (answers.test(subject) && !verdictBehind.test(subject));
+	return has(mail, 'in-reply-to') || (answers.test(subject) && !outcomeAtEnd.test(subject));
 }
 
 function isForwarded(mail: Mail): boolean {

@@ -235,7 +235,7 @@ export class IntakeLimits {
 	}
 
 	connect(ip: string): boolean {
-		this.#begin();
+		this.#startMinute();
 		const network = networkOf(ip);
 		const isFree = raise(this.#open, network, 1) <= this.#max.maxConnections;
 		return isFree && (this.#refused.get(network) ?? 0) < this.#max.maxRefused;
@@ -247,20 +247,20 @@ export class IntakeLimits {
 	}
 
 	refused(ip: string): void {
-		this.#begin();
+		this.#startMinute();
 		raise(this.#refused, networkOf(ip), 1);
 	}
 
 	/** Returns true for the first event of its kind in each minute. */
 	isFirst(kind: string): boolean {
-		this.#begin();
+		this.#startMinute();
 		if (this.#told.has(kind) || this.#told.size >= maxTold) return false;
 		this.#told.add(kind);
 		return true;
 	}
 
 	/** Forgets refusals and events every minute. Otherwise memory would grow with each new network. */
-	#begin(): void {
+	#startMinute(): void {
 		if (this.#now() - this.#minuteBegan < minuteMs) return;
 		this.#minuteBegan = this.#now();
 		this.#refused.clear();

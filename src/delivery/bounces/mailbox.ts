@@ -88,7 +88,7 @@ const maxSeparator = 1_000;
 const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const sender = String.raw`(?:"[^"\n]{1,64}"\S{0,255}|\S{1,320})`;
-/** Matches a date as ctime writes it (RFC 4155), with an optional time zone, or a date as in a header field. */
+/** Matches a date as ctime writes it (RFC 4155), also with a time zone, or as in a header field. */
 const moment = String.raw`${day},?[ \t]+(?:${month}[ \t]+\d{1,2}|\d{1,2}[ \t]+${month}[ \t]+\d{4})[ \t]+\d{1,2}:\d\d[^\n]{0,60}`;
 
 /**

@@ -145,7 +145,7 @@ function readPart(slice: Slice, path: string, reading: Reading): Part {
 	return part;
 }
 
-/** A line that is not a field also ends the header, because some systems omit the blank line or the whole header. */
+/** A line that is not a field also ends the header. Some systems omit the blank line or the whole header. */
 function splitHeader({ text, line }: Slice): { header: Line[]; body: Slice } {
 	const header: Line[] = [];
 	let at = 0;

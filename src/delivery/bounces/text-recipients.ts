@@ -30,14 +30,14 @@ class Mentions {
 	readonly all: Mention[] = [];
 	readonly #lines: readonly Line[];
 	/** Indent of the first line in this paragraph that names a recipient. Deeper lines describe that recipient. */
-	#head: number | null = null;
+	#recipientIndent: number | null = null;
 
 	constructor(lines: readonly Line[]) {
 		this.#lines = lines;
 		for (const [at, line] of lines.entries()) {
 			if (this.all.length >= maxMentions) break;
 			const text = spelledOut(line.text);
-			if (text.trim() === '') this.#head = null;
+			if (text.trim() === '') this.#recipientIndent = null;
 			const found = findAddresses(text);
 			found.some((_, index) => this.#isWholeLine(at, text, found.slice(index)));
 		}
@@ -57,8 +57,9 @@ class Mentions {
 			return false;
 		}
 		const indent = text.length - text.trimStart().length;
-		if (this.#head !== null && indent > this.#head && shape.form !== 'labelled') return true;
-		this.#head ??= indent;
+		if (this.#recipientIndent !== null && indent > this.#recipientIndent && shape.form !== 'labelled')
+			return true;
+		this.#recipientIndent ??= indent;
 		const { form, isWeak = false, rest = beside.after.trim() } = shape;
 		const isStated = !isWeak || isBelowStatement(this.#lines, at);
 		this.#add(at, one, { form, rest, isWeak, isStated });
@@ -79,7 +80,7 @@ class Mentions {
 	}
 
 	#addWords(at: number, one: FoundAddress, { before, after }: Beside): void {
-		const said = this.#head === null ? saidOf(this.#lines, at, one) : 'bystander';
+		const said = this.#recipientIndent === null ? saidOf(this.#lines, at, one) : 'bystander';
 		const form = isDialogue(before) ? 'SMTP dialogue' : said;
 		if (said === 'sentence') this.#add(at, one, { form: said, rest: after });
 		else if (form !== 'bystander' && (form !== onlyMentioned || at < openingLines))

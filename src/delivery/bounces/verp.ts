@@ -20,7 +20,7 @@ const macBytes = 10;
 const tokenCharacters = 48;
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 const anyToken = /\+([a-z2-7]{48})@/gi;
-/** Limits the tokens to verify, because a text may have many that look valid, and each costs a hash. */
+/** Limits the tokens to verify. A text may have many that look valid, and each costs a hash. */
 const mostTokens = 100;
 
 /** `keys`: newest first, with secrets in base64url. The first key signs, and all keys verify. Null without keys. */

@@ -75,6 +75,6 @@ export const deliveries =
 export const otherGoods =
 	/\b(?:parcels?|packages?|shipments?|courier|orders?|invoices?|payments?|subscriptions?|paket|sendung|bestellung|rechnung|colis|commande|facture|paquete|pedido|factura|pacco|ordine)\b/i;
 
-/** Words that people use. Some mail systems use them too, but `systemNames` recognizes these systems. */
+/** Words that people write. Some mail systems use them too, but `systemNames` recognizes these systems first. */
 export const personal =
 	/(?:^|[\s,;(])(?:i|i'm|i've|my|me|thanks|thank you|regards|cheers|hi|hello|dear|greetings|sincerely|best wishes|bonjour|cordialement|hallo|grüße|gruß|hola|saludos)(?=$|[\s,.;!?)])/i;

@@ -187,7 +187,7 @@ function nameOf(text: string): string {
 	return text.slice(0, Math.max(0, text.indexOf(':'))).trimEnd();
 }
 
-/** h= lists each of these once more than the mail has it, so that adding a Subject breaks the signature (s.8.15). */
+/** h= lists each of these once more than the mail has it. Then adding a Subject breaks the signature (s.8.15). */
 const sealed: ReadonlyMap<string, string> = new Map(
 	'From Reply-To To Cc Subject Date Message-ID MIME-Version Content-Type Content-Transfer-Encoding'
 		.split(' ')

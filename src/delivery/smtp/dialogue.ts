@@ -231,7 +231,7 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/** Ends the oldest mail as broken, or without an outcome if the reply to RSET or an empty body is still missing. */
+	/** Ends the oldest mail as broken. If the reply to RSET or an empty body is missing, ends it without an outcome. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

@@ -189,7 +189,7 @@ export class SmtpPool {
 	}
 
 	#giveBack(session: Session): void {
-		// Two messages may end in the same turn. The first then has already made the connection idle.
+		// Two messages may end in the same turn of the event loop. The first has already made the connection idle.
 		if (this.#idle.has(session)) return;
 		if (!session.isOpen) this.#dropEnded();
 		else if (session.size > 0) {

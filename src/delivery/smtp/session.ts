@@ -315,10 +315,8 @@ function causeOf(error: SMTPConnection.SMTPError): string {
 	return String(originalCode ?? code ?? '');
 }
 
-/** OpenSSL reports these codes if the server does not speak TLS. */
 const notTls = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 
-/** OpenSSL reports these codes for a certificate that is self-signed or that no trusted authority signed. */
 const untrusted =
 	/^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?)|CERT_(?:SIGNATURE_FAILURE|UNTRUSTED)|INVALID_CA)$/;
 
@@ -423,7 +421,7 @@ const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
 	answer: 'answer',
 };
 
-/** Each mail moves the deadline four times, so the timer is not set again: if it fires early, it waits for the rest. */
+/** Each mail moves the deadline four times, so the timer is not set again. If it fires early, it waits for the rest. */
 class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;

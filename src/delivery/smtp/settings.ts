@@ -4,10 +4,9 @@ import { domainOf, isEmailAddress } from '../../api/address.js';
 import { canParseUrl } from '../../api/schema/url.js';
 
 /**
- * `never`: unencrypted, whatever the server offers. `opportunistic`: STARTTLS if offered. It does not check the
- * certificate, because an attacker who can replace the certificate can also strip the offer (RFC 7435). `required`:
- * STARTTLS with a valid certificate, or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate
- * (RFC 8314 s.3.3).
+ * `never`: unencrypted, whatever the server offers. `opportunistic`: STARTTLS if offered, with any certificate. An
+ * attacker who can replace the certificate can also strip the offer (RFC 7435). `required`: STARTTLS with a valid
+ * certificate, or nothing is sent. `implicit`: TLS from the first byte, with a valid certificate (RFC 8314 s.3.3).
  */
 type SmtpSecurity = 'never' | 'opportunistic' | 'required' | 'implicit';
 
@@ -47,8 +46,8 @@ const example = 'smtp://USER@HOST:587';
 
 /**
  * `smtp://` uses STARTTLS if offered. If the URL has a user, `smtp://` requires STARTTLS, because an attacker can strip
- * the offer. The default port is 465 for smtps, 587 with a user, otherwise 25. URLs appear in shell histories, process
- * lists and logs, so they must not contain the password, and errors never quote them.
+ * the offer. The default port is 465 for smtps, 587 with a user, otherwise 25. Shell histories, process lists and logs
+ * show URLs. So a URL must not contain the password, and errors never quote the URL.
  */
 export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	const error = (message: string): ParsedSmtpUrl => ({ kind: 'error', message });

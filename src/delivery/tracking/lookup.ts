@@ -35,7 +35,7 @@ export function createTracking(options: TrackingOptions): TrackingPorts {
 	const compiledOf = async (submission: Uuid): Promise<CompiledContent | null> => {
 		const found = await submissions.get(submission);
 		if (found === null) return null;
-		// A later send may store the text again under this hash, so cache the links without a text under another key.
+		// A later send may store the text under the same hash. So cache links without a text under another key.
 		const key = found.is_dropped ? `links of ${found.content_sha256}` : found.content_sha256;
 		return await contents.get(key, found.content);
 	};

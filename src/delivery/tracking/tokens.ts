@@ -138,8 +138,8 @@ export function uuidOf(bytes: Buffer): Uuid {
 export type Mac = (message: Uint8Array) => Buffer;
 
 /**
- * HMAC-SHA256 (RFC 2104) for messages of `length` octets. Two hashes over blocks prepared once per key take 0.8 µs;
- * Node's Hmac takes 2.5, and leaves a stream for the garbage collector.
+ * HMAC-SHA256 (RFC 2104) for messages of `length` octets. Two hashes over blocks prepared once per key take 0.8 µs.
+ * Node's Hmac takes 2.5 µs, and leaves a stream for the garbage collector.
  */
 export function createMac(secret: Uint8Array, { label, length }: { label: string; length: number }): Mac {
 	const key = secret.length > hashBlockBytes ? createHash('sha256').update(secret).digest() : secret;
