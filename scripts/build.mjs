@@ -84,7 +84,7 @@ const sources = readdirSync('src', { recursive: true })
  */
 const apart =
 	/^(api\/(operations|bodies)|cli\/(frame\/(run|topics|connection|questions|man|timed)|config\/config-write))\.ts$/;
-/** Small files that most commands load. Each would become a chunk if `shared` did not have it. */
+/** Small files that most commands load. Outside `shared`, each would become a separate chunk. */
 const small = new RegExp(
 	`^(${[
 		'content/(hash|attachments|message-size|safe-values|fill-variables)',
@@ -140,8 +140,8 @@ function loadedBefore(path) {
 }
 
 /**
- * Each `import()` gets an entry that first imports the files of `loadedBefore`. Imports in the source file itself would
- * make cycles with the frame, in which a file may run before its constants exist.
+ * Each `import()` gets an entry that first imports the files of `loadedBefore`. The same imports in the source file
+ * would make cycles with the frame. In a cycle, a file may run before its constants exist.
  */
 const entries = {
 	name: 'entries',
@@ -192,8 +192,8 @@ const lazyBuiltins = {
 };
 
 /**
- * Removes two unused parts: pg's native client, which an environment variable would select, and the HTTP/2 client of
- * undici, which would load four dozen modules of Node.
+ * Removes two unused parts. pg loads a native client if an environment variable selects it. undici's HTTP/2 client
+ * would load four dozen modules of Node.
  */
 const withoutUnused = {
 	name: 'without-unused',
@@ -204,8 +204,8 @@ const withoutUnused = {
 };
 
 /**
- * Bundles the JavaScript of better-sqlite3 12, because its dozen files take 4 ms to load. If the addon has another
- * version (13 on Node.js 22), the package's own files are loaded, unless the addon would crash this Node.
+ * Bundles the JavaScript of better-sqlite3 12, because its dozen files take 4 ms to load. For another version of the
+ * addon (13 on Node.js 22), loads the package's own files. Throws if this Node is too old for the addon.
  */
 const sqlite = {
 	name: 'sqlite',
@@ -308,15 +308,15 @@ rmSync(modules, { recursive: true });
 writeFileSync(`${out}/package.json`, '{ "type": "commonjs" }\n');
 
 /**
- * Replaces esbuild's getters for exports by one assignment at the end of the chunk, which saves 3 ms for the hundreds
- * of exports of the frame. No export changes after its chunk has run (a test checks the sources). Chunks do not import
- * each other in cycles, because files that the same entries reach share a chunk.
+ * Replaces esbuild's getters for exports by one assignment at the end of the chunk, which saves 3 ms. No export changes
+ * after its chunk has run (a test checks the sources). Chunks do not import each other in cycles, because files that
+ * the same entries reach share a chunk.
  */
 function withPlainExports(code, name) {
 	// The exports of a module in `__esm` have no values until a file requires the module.
 	if (code.includes('__esm(')) throw new Error(`${name}: a CommonJS file requires an ES module`);
 	return code.replace(/\bexport\{([^}]*)\};(?=\n\/\/# sourceMappingURL=\S+\n$)/, (statement, list) => {
-		// Keep a chunk with a default export, because its importers need esbuild's mark.
+		// Keep a chunk with a default export, because its importers need the `__esModule` mark that esbuild sets.
 		if (/\bdefault\b/.test(list)) return statement;
 		const properties = list.split(',').map((one) => one.split(' as ').reverse().join(':'));
 		return `module.exports={${properties}};`;
@@ -350,7 +350,6 @@ writeFileSync(`${out}/third-party-licences.txt`, [...new Set(licences(bundled))]
 
 cpSync('src/cli/demo', `${out}/demo`, { recursive: true, filter: (path) => !path.endsWith('.ts') });
 
-// The manual pages have the texts of the help.
 const pages = resolve(out, 'pages');
 await build({
 	...usual,

@@ -1,6 +1,6 @@
-// Writes src/tables/letter-frequencies.ts: how often one letter follows another in the languages of old code pages.
-// It counts the names of countries, languages, currencies, scripts and months in Unicode's CLDR, which Intl contains in a
-// Node with full ICU. It also counts the names of people and places below.
+// Writes src/tables/letter-frequencies.ts: how often one letter follows another in the languages of old code pages. It
+// counts the names of countries, languages, currencies, scripts and months in Unicode's CLDR. A Node with full ICU has
+// the CLDR in Intl. It also counts the names of people and places below.
 import { writeFileSync } from 'node:fs';
 
 const names = {

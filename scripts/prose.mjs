@@ -49,7 +49,6 @@ function checkSource(file, text) {
 	}
 }
 
-/** Checks paragraphs and items of lists. Skips code and tables. */
 function checkPage(file, text) {
 	const prose = text.replace(/^( *)```[\s\S]*?^\1```/gm, (code) => code.replace(/[^\n]/g, ''));
 	for (const match of prose.matchAll(/(?:^(?!#|\|| *$).+\n?)+/gm))

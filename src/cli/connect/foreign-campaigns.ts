@@ -111,7 +111,7 @@ export class ForeignCampaigns implements Campaigns {
 		return page;
 	};
 
-	/** A repeated call reads the list from the start, because the list may have changed since the interruption. */
+	/** After an interruption, a repeated call reads the list from the start, because the list may have changed. */
 	readonly addList: Campaigns['addList'] = async (id, listId, call) => {
 		await this.#writing(id);
 		const { writes } = await this.#opened('existing');

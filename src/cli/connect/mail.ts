@@ -132,8 +132,8 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
 }
 
 /**
- * Throws `NoSmtp` and `invalid`. A certificate authority (`smtp_ca`) makes TLS required: if an attacker removed
- * STARTTLS from the EHLO reply, opportunistic TLS would send without checking the certificate.
+ * Throws `NoSmtp` and `invalid`. A certificate authority (`smtp_ca`) makes TLS required. Opportunistic TLS would send
+ * in plain text, without any check, if an attacker removed STARTTLS from the EHLO reply.
  */
 export function smtpOf(
 	settings: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa' | 'smtpEhloName' | 'publicUrl'>,

@@ -76,7 +76,6 @@ export function once<T>(ask: () => Promise<T>): () => Promise<T> {
 	};
 }
 
-/** If several addresses were tried, returns the first error. */
 export function firstError(error: unknown): string {
 	if (error instanceof AggregateError && error.errors.length > 0) return firstError(error.errors[0]);
 	return error instanceof Error ? tlsReason(error.message) : String(error);

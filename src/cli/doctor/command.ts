@@ -84,7 +84,6 @@ async function print(cx: CommandContext, findings: readonly Finding[]): Promise<
 	await cx.out.page(textReport(isBare ? null : name, shown, await screenOf(cx)));
 }
 
-/** If `target` is null, omits the heading and the summary. */
 export function textReport(target: string | null, findings: readonly Finding[], screen: Screen): string {
 	const lines = checkLines(
 		findings.map(({ level, check, message, fix }) => ({

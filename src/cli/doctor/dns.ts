@@ -21,7 +21,6 @@ export function createNames(server: string | undefined) {
 			);
 		resolver.setServers([server]);
 	}
-	/** Null if the name does not exist. */
 	const ask = async <T>(answer: Promise<T[]>): Promise<T[] | null> => {
 		try {
 			return await answer;

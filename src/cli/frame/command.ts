@@ -77,7 +77,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/** Returns an error if the value is a secret that must not be on the command line. `-` reads standard input. */
+	/** Returns the error for a value on the command line if earlier arguments make it a secret. Null: not a secret. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -153,7 +153,7 @@ interface Described {
 	examples?: readonly string[];
 	output?: string;
 	exits?: readonly ExitCode[];
-	/** The command makes changes. It respects `--dry-run` and asks before it changes a protected profile. */
+	/** The command makes changes. It respects `--dry-run`, and asks first if the profile is protected. */
 	writes?: true;
 	asksItself?: true;
 	/** True: create any missing database. False: create none. Absent: commands that write create the default database. */

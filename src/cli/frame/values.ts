@@ -127,7 +127,6 @@ function isCalendarDay(date: string): boolean {
 	return Number.isFinite(ms) && new Date(ms).toISOString().slice(0, 10) === date;
 }
 
-/** Omits the keys whose value is undefined, such as options that the user did not give. */
 export function given<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
 	const known = Object.entries(values).filter(([, value]) => value !== undefined);
 	return Object.fromEntries(known) as { [K in keyof T]?: Exclude<T[K], undefined> };

@@ -240,7 +240,6 @@ export function sparkChart(days: readonly ChartDay[], options: ChartOptions): st
 	return sparkLines(series, options, top);
 }
 
-/** Draws one line per series, each with its own scale unless `top` is given. */
 function sparkLines(
 	series: readonly (readonly [name: string, values: readonly number[]])[],
 	{ unicode }: Pick<ChartOptions, 'unicode'>,

@@ -50,7 +50,7 @@ export function csvOf(saved: SavedReport, isExcel: boolean): string {
 	return `${isExcel ? '\ufeff' : ''}${lines.join('')}`;
 }
 
-/** Has `total`, `data`, `details` and `links`, which may be null, and `replies` and `campaign`, which may be absent. */
+/** `details` and `links` may be null; `replies` and `campaign` may be absent. */
 export function jsonOf({ report, detailed, head }: SavedReport): string {
 	const { details = null, links = null, replies = [] } = detailed ?? {};
 	const more = {

@@ -20,7 +20,6 @@ const leastKept = 14;
 const leastValue = 8;
 const gap = 2;
 
-/** `leftOut`: headers of columns that did not fit. */
 export async function table<T>(rows: readonly T[], columns: Columns<T>, layout: Layout) {
 	if (rows.length === 0) return { text: '', leftOut: [] };
 	const measured = columns.map((column) => {

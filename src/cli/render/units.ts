@@ -32,7 +32,7 @@ export function untilText(at: Micros, { now, zone }: { now: Micros; zone: string
 		: `in ${spanText(Math.max(left, microsPerSecond))}`;
 }
 
-/** Formats `10,000`. Does not use `toLocaleString`, because its first call takes 9 ms. */
+/** Formats 10000 as `10,000`. Does not use `toLocaleString`, because its first call takes 9 ms. */
 export function numberText(count: number): string {
 	let text = String(count);
 	const first = count < 0 ? 1 : 0;

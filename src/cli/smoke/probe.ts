@@ -248,7 +248,6 @@ export function pageNumber(link: string): number {
 	return Number(text);
 }
 
-/** Null if the answer has no id. */
 export function createdId({ status, json }: Answer): number | null {
 	const id = isRecord(json) ? json['id'] : null;
 	return status < 300 && typeof id === 'number' && Number.isSafeInteger(id) ? id : null;

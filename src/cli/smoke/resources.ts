@@ -11,7 +11,6 @@ const subscribersPath = (list: number) => `${listsPath}${list}/subscribers/`;
 /** An id that no deployment has. It fits 32 bits, because a service may refuse larger ids for their size. */
 const unknownId = 2_147_483_647;
 
-/** Checks a change of the record that the run created. */
 type Change = (probe: Probe, path: string, record: Json) => Promise<unknown>;
 
 interface Resource {

@@ -162,8 +162,8 @@ export class Run {
 	}
 
 	/**
-	 * Finds the records of a run, or of all runs (null), by their names and by the ids in answers to POST. A collection
-	 * that cannot be searched counts as a possible leftover.
+	 * Finds records by their names and by the ids in answers to POST. `run` null: of all runs. A collection that cannot be
+	 * searched counts as a possible leftover.
 	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
 		const { names } = this.#options;

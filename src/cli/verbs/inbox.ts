@@ -74,7 +74,7 @@ export async function showArrivals<T>(
 	}
 }
 
-/** Returns an error that names the option to change. Returns any error that is not about the port or host unchanged. */
+/** Adds the option to change to an error about the port or the host. Returns other errors unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = codeOf(cause);
 	if (code === 'EADDRINUSE') {
