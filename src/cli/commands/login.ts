@@ -91,7 +91,6 @@ export function askUrl(cx: CommandContext): Promise<string> {
 	return cx.ask('Base URL of the service:', { check });
 }
 
-/** Returns the name of the profile with this base URL, or a name made from its host. */
 function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 	const same = Object.keys(profiles).filter((name) => profiles[name]?.baseUrl === baseUrl);
 	if (profile !== null && same.includes(profile)) return profile;

@@ -330,7 +330,6 @@ async function drop({ cx, place, session }: CampaignRun): Promise<void> {
 	}
 }
 
-/** Throws if there are no recipients, or if some are rejected without `--skip-invalid`. */
 async function assertSendable(run: CampaignRun, errors: readonly string[]): Promise<CampaignStatus> {
 	const { cx, place, session, begun, options } = run;
 	const { of, selection } = run.recipients;

@@ -136,7 +136,6 @@ interface OpenRows<Row> {
 	close(): Promise<void>;
 }
 
-/** Throws `UsageError` at a row with an address that the profile does not allow. */
 function allowedRows<Row>(cx: CommandContext, { rows, addressesOf }: OpenRows<Row>) {
 	if (!isLimited(cx)) return rows;
 	return mapped(rows, (row) => {
@@ -285,7 +284,7 @@ function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests)
 	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
 }
 
-/** Returns the addresses in to, cc and bcc; none if the request is not an object, which a later check reports. */
+/** Returns no addresses for a request that is not an object, because a later check reports it. */
 function addressesOfRequest({ request }: RequestRow): string[] {
 	if (!isRecord(request)) return [];
 	const values = ['to', 'cc', 'bcc'].flatMap((key): unknown => request[key]);
@@ -391,7 +390,6 @@ async function survey<Row extends { line?: number }>(
 	return { recipients, findings, first, isPart, plan, notes: [] };
 }
 
-/** Adds the findings of a row and its duplicate addresses. Returns how many recipients are new. */
 function addRow(
 	findings: Findings,
 	met: AddressSet,

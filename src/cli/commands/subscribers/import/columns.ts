@@ -113,7 +113,7 @@ export async function sample(table: Table): Promise<Sampled> {
 	return { cells, rows: rows.filter(({ kind }) => kind === 'row').length, isWhole };
 }
 
-/** Returns the columns of addresses. Up to a tenth of their cells may be something else, such as notes. */
+/** A column of addresses may have up to a tenth of other cells, such as notes. */
 export function holdingAddresses(header: readonly string[], { cells }: Sampled): readonly string[] {
 	return header
 		.map((name) => name.trim())

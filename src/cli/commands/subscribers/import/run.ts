@@ -293,7 +293,6 @@ async function rowsOf(
 	return readBundles === null ? job : { ...job, readBundles };
 }
 
-/** Warns of disable reasons that the service cannot store or does not know. */
 async function sayReasons(cx: CommandContext, { totals }: ImportResult, foreign: SingleImports | null) {
 	const warn = async (rows: number, what: string) => {
 		if (rows > 0) await cx.warn(`${counted(rows, 'row has', 'rows have')} a disable_reason${what}`);
