@@ -43,7 +43,6 @@ export function createAttachments(sql: Sql) {
 const isOwner =
 	'EXISTS (SELECT 1 FROM attachment_owners o WHERE o.sha256 = attachments.sha256 AND o.owner = ?)';
 
-/** With `only_of`, finds only files that this client uploaded. */
 async function findFile(
 	sql: Sql,
 	sha256: string,

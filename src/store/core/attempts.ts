@@ -1,6 +1,6 @@
 /**
- * Stores delivery attempts. A successful attempt gets no row if its message's row holds the same data, which saves a
- * fifth of the disk usage. Also records which messages a worker is composing.
+ * Stores delivery attempts, and records which messages a worker is composing. A successful attempt gets no row if its
+ * message's row holds the same data. This saves a fifth of the disk usage.
  */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';

@@ -111,7 +111,7 @@ async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<Retur
 	return row === undefined || row.to_key === erasedAddress ? null : row;
 }
 
-/** Returns null for a report about `to` if the message already has the same effect or a worse one. */
+/** Returns null if the message already has this effect, or a worse one, on `to`. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,

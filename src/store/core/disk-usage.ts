@@ -150,7 +150,7 @@ export async function cutoffs(sql: Sql, now: Micros): Promise<Retention> {
 function cutoffsOf(values: Readonly<Record<string, string>>, now: Micros): Retention {
 	const { messages, events, bodies } = retentionOf(values);
 	const before = (kept: Micros | null) => (kept === null ? null : now - kept);
-	// `used_at` changes at most once a day, so the content may have been sent up to a day later.
+	// `used_at` changes at most once a day, so the last send may be up to a day later.
 	const sent = bodies === null ? null : bodies + microsPerDay;
 	return { messages: before(messages), events: before(events), bodies: before(sent) };
 }

@@ -2,12 +2,12 @@
  * Limits on sending, shared by all processes: at most N messages in any period of the window's length.
  *
  * A leased message takes one place in each of its limits (`limit_holds`). When its outcome is recorded or its lease
- * ends, the message becomes a use (`limit_uses`), which counts for one window. A message that the worker returns unsent
- * frees its place.
+ * ends, the message becomes a use (`limit_uses`) for one window. A message that the worker returns unsent frees its
+ * place.
  *
  * A message whose limit is full is set aside: `limit_waiting` names it, and its `wake_at` is `setAside`. `limit_rooms`
- * stores when a lease checks the limit again. The lease wakes only as many messages as the limit allows, so a million
- * messages to one domain do not delay others.
+ * stores when a lease checks the limit again. The lease wakes only as many messages as the limit allows. A million
+ * messages to one domain thus do not delay others.
  */
 import { domainOf } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
@@ -28,7 +28,6 @@ const settingNames = Object.keys(limitSettings)
 	.map((name) => `'${name}'`)
 	.join(', ');
 
-/** Reads the limits of the settings, and adds `perSecond` of the worker. `isWaiting`: some messages are set aside. */
 export async function readLimits(
 	sql: Sql,
 	perSecond?: number,
@@ -301,7 +300,7 @@ function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	return waits && isSame ? null : now;
 }
 
-/** If leased messages fill a limit, a lease checks it again soon, because a worker may return them unsent. */
+/** If leased messages fill a limit, a lease checks it again soon: a worker may return them unsent. */
 const lookAgainAfter: Micros = microsPerSecond;
 
 export class Used {

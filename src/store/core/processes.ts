@@ -188,7 +188,7 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** Accepts a clock far ahead after a day in step with the steady clock, if a message was created in that day. */
+/** Accepts a clock far ahead after a day in step with the steady clock, if the day has a message. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

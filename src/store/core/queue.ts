@@ -406,7 +406,7 @@ function endTurns(
 				)`,
 				[lane, now],
 			);
-		// The order of lanes matters only among several campaigns, so update a single one at most once a second.
+		// Lane order matters only among several campaigns, so update a single one at most once a second.
 		const since = campaigns.length > 1 ? now : now - microsPerSecond;
 		if (served.includes(lane))
 			sql.write(

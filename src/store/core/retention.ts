@@ -144,7 +144,7 @@ async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Drop
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/** Marks finished, expired campaigns, and deletes their results and people left out. `dropMessages` does the rest. */
+/** Marks finished, expired campaigns for `dropMessages`. Deletes their results and the people they left out. */
 async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -199,7 +199,7 @@ async function dropLeftOut(
 	);
 }
 
-/** Stops at a slice without an expired message, because later ids are newer unless a clock was set back. */
+/** Stops at a slice without an expired message, because later ids are usually newer. */
 async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 	const { now, limit, after } = command;
 	const { messages: before } = await cutoffs(sql, now);
@@ -275,7 +275,7 @@ function addToSums(sql: Sql, ids: string): void {
 	add('deleted_joined', `${states('s.campaign')} AND s.campaign IS NOT NULL AND g.id IS NULL`);
 }
 
-/** Deletes a submission without messages, or only empties it if a campaign or links in its mails need it. */
+/** Deletes a submission without messages. Only empties it if a campaign or links in its mails need it. */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,
@@ -331,7 +331,7 @@ export function createOldMessages(sql: Sql) {
 
 const pages = ['unsubscribe_url', 'view_url'];
 
-/** Stores the data that the web pages of sent mails need. Returns the submissions whose mails link to no such page. */
+/** Stores the data that web pages of sent mails need. Returns submissions whose mails do not link to these pages. */
 async function keepLinks(
 	sql: Sql,
 	leaving: readonly LeavingRow[],
@@ -339,7 +339,8 @@ async function keepLinks(
 ): Promise<Set<number>> {
 	const named = new Map<string, string[] | null>();
 	for (const { content_sha256 } of leaving)
-		if (!named.has(content_sha256)) named.set(content_sha256, await namesIn(sql, content_sha256, onlyLinks));
+		if (!named.has(content_sha256))
+			named.set(content_sha256, await variablesInLinks(sql, content_sha256, onlyLinks));
 	const without = new Set<number>();
 	const kept: LeavingRow[] = [];
 	for (const row of leaving) {
@@ -371,8 +372,7 @@ async function keepLinks(
 	return without;
 }
 
-/** Returns the variables in the link targets of a content; null if it has no links. */
-async function namesIn(
+async function variablesInLinks(
 	sql: Sql,
 	sha256: string,
 	onlyLinks: SliceOfExpired['onlyLinks'],

@@ -222,7 +222,7 @@ export interface KnownPerson extends Person {
 	disable_reason: string | null;
 }
 
-/** Finds the address's subscriber in the list. Without a list, finds one only if the address is in a single list. */
+/** Finds the subscriber of the address in the list. Without a list, the address must be in a single list. */
 export async function findPerson(
 	sql: Sql,
 	address: EmailKey,

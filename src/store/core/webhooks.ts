@@ -70,7 +70,7 @@ export function createWebhooks(sql: Sql) {
 			return await findKeys(sql, 'webhooks', now);
 		},
 		rotateWebhookSecret: async ({ fresh, now, retire_at }) => {
-			// Keeps the old secret beside the new one, because receivers do not change theirs at once.
+			// Keep the old secret valid for a time, because receivers do not switch at once.
 			const retire = "UPDATE keyring SET retired_at = ? WHERE purpose = 'webhooks' AND";
 			sql.write(`${retire} retired_at > ?`, [now, now]);
 			sql.write(`${retire} retired_at IS NULL`, [retire_at]);
@@ -151,7 +151,7 @@ export async function dropDeliveries(
 ): Promise<{ changes: number }> {
 	const orphans = await column<number>(
 		sql,
-		// Steps through the index from one webhook to the next, because a log of millions of rows has few webhooks.
+		// Steps through the index from webhook to webhook, because a log of millions of rows has few webhooks.
 		`WITH RECURSIVE named (id) AS (
 			SELECT min(webhook_id) FROM webhook_deliveries
 			UNION ALL
@@ -235,7 +235,6 @@ async function findNamed(sql: Sql, webhook_id: number, deliveries: readonly stri
 	return new Map(rows.map((row) => [row.uuid, row]));
 }
 
-/** Selects failed and stopped deliveries; without `failed`, also delivered ones. */
 async function slice(
 	sql: Sql,
 	{ webhook_id, failed, since, after, limit }: ReplayDeliveries,

@@ -47,7 +47,7 @@ export async function putBatch(
 	const staged = await (wanted === 'request' ? stageRequests : stageRecipients)(sql, campaign, batch);
 	logResults(sql, campaign, staged);
 	const ack = { position: first + rows.length, ...countOf(staged) };
-	// Store no answer for an empty batch, because the next batch has the same position and would get that answer.
+	// Store no answer for an empty batch: the next batch has the same position and would get that answer.
 	if (rows.length > 0) {
 		addToCounts(sql, campaign.seq, ack.counts);
 		sql.write('UPDATE campaigns SET position = ? WHERE seq = ?', [ack.position, campaign.seq]);

@@ -105,7 +105,6 @@ export function createCampaigns(sql: Sql) {
 			const isOpen = row.courier === 'api' && row.is_complete !== 1;
 			if (isOpen && (await exists(sql, ofList, [row.seq]))) return { kind: 'incomplete' };
 			if (row.staged !== expect_count) return { kind: 'count_differs', count: row.staged };
-			// A client that did not get the answer repeats the release.
 			if (row.state === 'released') return { kind: 'released' };
 			sql.write(
 				"UPDATE campaigns SET state = 'released', has_open_work = 1, released_at = ?, opens_at = ? WHERE seq = ?",
@@ -204,7 +203,7 @@ async function openCampaign(sql: Sql, command: OpenCampaign): Promise<CampaignOp
 	return opened({ id, key, position: 0 });
 }
 
-/** Does not check senders and lists of another service, or files of a dry run, because this database lacks them. */
+/** Skips senders and lists of another service, and files of a dry run, because this database lacks them. */
 async function errorsOf(
 	sql: Sql,
 	{ id, submission, courier = 'smtp', is_trial = false, only_of }: OpenCampaign,

@@ -480,7 +480,7 @@ export async function keptRejects(sql: Sql, campaign_seq: number, list_id: numbe
 	return row === undefined ? [] : (parseStored(row.ack) as Reject[]);
 }
 
-/** Stores the rejects of a list as the answer to a batch at row `-list_id`, because batches start at row 0 or later. */
+/** Stores the rejects of a list as the answer at row `-list_id`, because no batch has a negative row. */
 export function keepRejects(
 	sql: Sql,
 	campaign_seq: number,

@@ -95,7 +95,7 @@ export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now:
 	return opens > now ? opens : null;
 }
 
-/** Returns whether the window is open, and until when (`leave_by`; null: always). Stores when a closed one opens. */
+/** Returns whether the window is open, and when it closes (`leave_by`). Stores when a closed window opens next. */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,

@@ -123,7 +123,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// With `on_conflict: error`, existing subscribers count as rejected, so the counts do not show whether all were new.
+	// `on_conflict: error` counts existing subscribers as rejected, so the counts do not show whether all were new.
 	const before = readCounts(session.counts);
 	const wereNew = before.created > 0 && before.updated + before.unchanged + before.duplicate === 0;
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew;

@@ -417,7 +417,7 @@ function outside(): never {
 	throw new RangeError('a row outside of its batch');
 }
 
-/** Returns one copy of equal error texts, because each separate text would keep its row's whole text in memory. */
+/** Returns one copy of equal error texts. Each separate text would keep its row's whole text in memory. */
 function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
 	if (row.kind === 'row') return row;
 	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };

@@ -153,8 +153,8 @@ export function sumsOf(rows: readonly StateCount[]): StateCounts {
 }
 
 /**
- * Counts messages by the state that users see. For a submission, reads all its messages. For a campaign, reads only the
- * indexes of messages that are not sent, unless retention has begun to delete messages.
+ * Counts messages by the state that users see. For a submission, reads all its messages. For a campaign, reads only
+ * indexes of unsent messages, until retention begins to delete messages.
  */
 export async function countByState(
 	sql: Sql,
@@ -495,7 +495,7 @@ function leadOf(
 
 const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'failed', 'uncertain']);
 
-/** Ids may deviate from the order of creation by up to this time, because clocks differ and transactions overlap. */
+/** Ids may be out of creation order by up to this time, because clocks differ and transactions overlap. */
 const disorder: Micros = microsPerDay;
 
 /** Returns a lower bound for ids of messages created after `since`. Campaign messages count from the release. */
