@@ -5,7 +5,7 @@ interface InlinePlan {
 	readonly css: string;
 }
 
-/** Takes the rules that can be inlined out of the style elements, except those with `media`. Null if there are none. */
+/** Moves rules that can be inlined from style elements without `media` to `css`. Null if there are none. */
 export function planInlining(html: string): InlinePlan | null {
 	const isBodyImplied = hasImpliedBodies(html);
 	const sheets = styleElements(html).map((element) => ({
@@ -88,7 +88,6 @@ function styleElements(html: string): StyleElement[] {
 	return found;
 }
 
-/** At-rules whose rules apply only under a condition. */
 const conditions = new Set(['media', 'supports', 'container']);
 
 /** Adds `!important` to a rule that cannot be inlined, because inlined styles would override it. */

@@ -17,7 +17,7 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** Tracks a `constant` link always, `clean` if no value has a control character, `whole` if the URL is http(s). */
+	/** The link is tracked: `constant` always, `clean` without control characters, `whole` with an http(s) URL. */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 
@@ -36,7 +36,7 @@ export function findLinks(html: string): Link[] {
 		.slice(0, maxLinks);
 }
 
-/** Null if the URL is not http(s), or if a value has a control character, which Location forbids. */
+/** Null if the URL is not http(s), or a value has a control character. The URL becomes a Location header. */
 export function targetUrl(target: LinkTarget, variables: Variables): string | null {
 	if (!hasCleanValues(target, variables)) return null;
 	const text = target

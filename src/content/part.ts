@@ -6,7 +6,6 @@ export type BodyValues = Pick<Recipient, 'variables' | 'tracking'>;
 export interface Part {
 	readonly fields: string;
 	write(out: ByteSink, values: BodyValues): void;
-	/** True if the body cannot contain the boundary. */
 	isFreeOf(boundary: string): boolean;
 }
 
@@ -104,7 +103,7 @@ function filledText<S>(slot: S, values: BodyValues, fill: PartSource<S>['fill'])
 	return text;
 }
 
-/** True for 7bit data (RFC 2045 s.2.7) without line starts and ends that relays change: `From `, a dot, a blank. */
+/** True for 7bit data (RFC 2045 s.2.7) that relays keep: no line starts with `From ` or a dot, or ends in a blank. */
 function isSevenBit(text: string): boolean {
 	if (!/^[\t\n -~]*$/.test(text)) return false;
 	return text.split('\n').every((line) => line.length <= 998 && !/^(From |\.)|[ \t]$/.test(line));

@@ -105,6 +105,6 @@ export interface PublicRequest {
 
 export interface PublicHandler {
 	(request: PublicRequest): Promise<HttpResponse | null>;
-	/** Null if the request needs a call of the asynchronous handler. Never throws. */
+	/** Null if only the asynchronous call above can answer. Never throws. */
 	synchronously?(request: PublicRequest): HttpResponse | null;
 }

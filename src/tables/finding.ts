@@ -10,10 +10,10 @@ export type RowFault =
 	| 'stray_quote' // a quote in a cell that is not quoted, or text after a closing quote
 	| 'too_few_cells'
 	| 'too_many_cells'
-	| 'nul' // U+0000 in a cell
+	| 'nul'
 	| 'cell_too_long'
 	| 'row_too_long'
-	| 'encoding' // bytes that are not text in the encoding of the file
+	| 'encoding'
 	| 'bad_json' // an NDJSON line that is not an object, or has a number with too many digits
 	| 'unknown_key'; // a key that first occurs too late to become a column
 
@@ -89,7 +89,7 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** Returns the index of the first left-out column. Rejects files have these after `_line`, `_code` and `_error`. */
+/** In a rejects file, columns that the user left out follow `_line`, `_code` and `_error`. Returns the first index. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;

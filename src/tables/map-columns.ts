@@ -118,7 +118,7 @@ export function mapHeader(given: readonly string[], options: HeaderOptions): Hea
 	return new Header(given.map(clean), options).result();
 }
 
-/** Replaces the first state column by the two columns of `stateCells`, and drops the other state columns. */
+/** Replaces the first state column by `is_active` and `disable_reason`. Drops the other state columns. */
 export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 	const first = columns.find(({ target }) => target === 'state');
 	return columns.flatMap((column) => {
@@ -223,7 +223,7 @@ class Header {
 		const parts = new Set(this.#joins.flatMap((join) => join.parts));
 		const fixed = this.#passedOver();
 		const leftOutStart = findLeftOutStart(this.#names);
-		// If another column says who left, a field may contain words such as `unsubscribed`.
+		// If another column gives the state, a field may contain words such as `unsubscribed`.
 		const tellsLeavers =
 			this.#names.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
 			[...this.#named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));

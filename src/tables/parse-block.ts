@@ -276,7 +276,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** An odd number of quotes in the first line means an unclosed cell. The second quote is then that of a later row. */
+/** An odd number of quotes in the first line means an unclosed cell. The closing quote found is then of a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);

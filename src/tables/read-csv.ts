@@ -16,7 +16,7 @@ export function readCsv(
 	return inBlocks(source, (bytes, isLast) => reader.parse(bytes, isLast));
 }
 
-/** Rows to parse at once. The cells of more rows would not fit into V8's young generation, which copies them. */
+/** Rows to parse at once. Cells of more rows would outgrow V8's young generation, so V8 would copy them. */
 const rowsAtOnce = 200;
 const shownCharacters = 1000;
 

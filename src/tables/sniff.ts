@@ -109,7 +109,7 @@ function beginsWithObjectLine(text: string): boolean {
 	return object.startsWith('{') && object.endsWith('}');
 }
 
-/** Picks the delimiter with which most of 20 records have the header's width; of several, that with most columns. */
+/** Picks the delimiter with which most of 20 records have the header's width. Among equals, more columns win. */
 function detectDelimiter(text: string, isWhole: boolean): string {
 	const bytes = Buffer.from(text);
 	let best = { delimiter: ',', agreement: 0, width: 1 };
@@ -127,7 +127,7 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/** Counts the last columns that are blank in the header and 1,000 rows: spreadsheets pad lines with delimiters. */
+/** Counts the last columns that are blank in the header and 1,000 rows. Spreadsheets pad lines with delimiters. */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
@@ -172,7 +172,7 @@ function findEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused {
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
 }
 
-/** If the prefix is only ASCII, `evidence` decides: the non-ASCII lines of the whole source. */
+/** If the prefix is only ASCII, decides by `evidence`, the non-ASCII lines of the whole source. */
 function detect(prefix: Buffer, { evidence, isWhole }: SniffOptions): EncodingFound | null {
 	const lines = evidence?.length && isAscii(prefix.subarray(utf8Mark(prefix))) ? evidence : null;
 	const found = detectUnicode(lines ?? prefix, lines !== null || isWhole);

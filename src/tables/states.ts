@@ -100,7 +100,7 @@ const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>
 const general: ReadonlySet<Named> = new Set<Named>([
 	...(['unconfirmed', 'bounced', 'complained', 'gone', 'status', 'confirmed'] as const),
 ]);
-/** Words in the name of a column that do not show that it describes something else than a person. */
+/** If a column name has only these words besides its state, the state is a person's. */
 const personWords = new Set(
 	wordsOf(`is has was been by from of to the all any for as not no in with meta date time timestamp day reason grund count counter number total flag status state global current last first soft hard double opt out only clean hold marked reported
 		id ip email emails mail mails e address addresses user contact subscriber customer client member person people account profile recipient record list campaign campaigns newsletter marketing mailing subscription membership consent message type
@@ -146,7 +146,7 @@ export function stateOf(cell: string, { words, yes, no }: StateColumn): State | 
 	return (is(noWords, zeroTime) ? no : is(yesWords, time) ? yes : within()) ?? 'unknown';
 }
 
-/** Finds words such as `unsubscribed` in each item of a list: at its start, or anywhere in up to three words. */
+/** Finds words such as `unsubscribed` at the start of list items, or anywhere in items of up to three words. */
 function wordsWithin(cell: string): string[] {
 	return cell.split(/[,;|/\n]/).flatMap((item) => {
 		const words = item.split(/[^\p{L}\p{M}]+/u).filter((word) => word !== '');

@@ -1,4 +1,4 @@
-/** Makes the methods of the Api from the table of operations. Other services than mailctl's accept them too. */
+/** Makes the methods of the Api from the table of operations. Services other than mailctl's accept their requests. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';

@@ -17,7 +17,7 @@ interface AuthenticatorOptions {
 	clock: Clock;
 }
 
-/** A revoked token is refused after one second at the latest. */
+/** The server refuses a revoked token after one second at the latest. */
 const keepFor: Micros = microsPerSecond;
 /** Limits the memory that wrong tokens can take. */
 const maxKept = 10_000;

@@ -10,7 +10,7 @@ import { createFeed, createFeedQueue, type Feed } from './parser-feed.js';
 export class Connection {
 	socket: Socket;
 	readonly tcpSocket: Socket;
-	/** Stored, because a closed socket has no address. */
+	/** Stored here, because a closed socket no longer has an address. */
 	readonly remoteAddress: string | null;
 	readonly peer: Peer;
 	readonly exchanges = new Set<SocketExchange>();

@@ -4,7 +4,7 @@ export const limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
-	/** Limits the bodies of an address in memory. Beyond this, the server answers 503. An IPv6 /64 is one address. */
+	/** Limits the bodies of an address in memory. Beyond this, the server answers 503. An IPv6 /64 counts as one address. */
 	maxBytesPerAddress: 32 * 1024 * 1024,
 	/** Beyond this, the server answers 503. Requests that wait for their body or for earlier ones do not count. */
 	maxRequests: 1_000,
@@ -12,7 +12,7 @@ export const limits = {
 	maxRequestsPerAddress: 250,
 	/** The server stops reading from a connection with this many unanswered requests. */
 	maxPipelined: 32,
-	/** Beyond this, the server closes one of the client's connections that awaits no answer, or else the new one. */
+	/** Beyond this, the server closes a connection of the client that awaits no answer, otherwise the new one. */
 	maxConnections: 10_000,
 	/** Does not apply behind a trusted proxy, because all connections come from the proxy. */
 	maxConnectionsPerAddress: 500,
@@ -21,7 +21,7 @@ export const limits = {
 	formTimeoutMs: 10_000,
 	keepAliveTimeoutMs: 30_000,
 	checkIntervalMs: 5_000,
-	/** A client that reads nothing for this long is disconnected. */
+	/** The server disconnects a client that reads nothing for this long. */
 	writeTimeoutMs: 60_000,
 	lingerMs: 1_000,
 };
