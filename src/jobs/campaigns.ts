@@ -27,7 +27,9 @@ export const maxRowsBytes = 4 * 1024 * 1024 - 64 * 1024;
 
 const defaultRows = 2_000;
 
-/** Resolves when all rows are acknowledged and the campaign is complete. The caller refuses rows larger than a batch. */
+/**
+ * Resolves when the sink has acknowledged all rows and completed the campaign. Expects rows that fit into one batch.
+ */
 export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 	const { session, rows, sink, signal, onProgress } = job;
 	const { batchRows = defaultRows, batchBytes = maxRowsBytes } = job;
@@ -66,7 +68,10 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has position ${ack.position}`);
 }
 
-/** Makes each row a recipient, so that each line of the source has a result. An empty cell overrides the stored value. */
+/**
+ * Turns a row that cannot be used into a refused recipient, so that each line of the source has a result. An empty cell
+ * overrides the subscriber's stored value.
+ */
 export function toRecipient(row: TableRow, { email, variables }: CampaignColumns): Recipient {
 	const { line, cells } = row;
 	const to = (cells[email] ?? '').trim().slice(0, maxAddress);
@@ -106,7 +111,9 @@ const textKeys: ReadonlySet<string> = new Set([
 	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
 ]);
 
-/** Replaces numbers that would lose digits or their decimal point by their text. */
+/**
+ * In `textKeys`, replaces a number by its source text if a JavaScript number would lose digits or the decimal point.
+ */
 function withoutLongNumbers(request: unknown): unknown {
 	if (!isRecord(request)) return withoutExactNumbers(request);
 	const entries = Object.entries(request).map(([key, value]) => [
@@ -159,7 +166,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Makes variables of the single columns that --map combines, so that `Dear #First#` works beside `#name#`. */
+/** Keeps each column that `--map` joins as a variable too, so that `#First#` works beside the joined `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],
@@ -184,7 +191,7 @@ interface Named {
 	name: string;
 }
 
-/** Turns `First Name` into `first_name`, like an import that creates fields. */
+/** Turns `First Name` into `first_name`, as an import does when it creates fields. */
 function fieldOf(column: string): Named | null {
 	const plain = clean(column);
 	if (recordColumn(plain) !== null) return null;

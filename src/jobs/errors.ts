@@ -1,4 +1,4 @@
-/** `other_road`: an earlier run started the job on a service of another kind. */
+/** `other_road`: an earlier run stored the job on the service, and this run would store it locally, or the reverse. */
 export type JobFault = 'in_use' | 'unwritable' | 'other_road';
 
 export class JobError extends Error {

@@ -2,7 +2,10 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { assertNotHome, codeOf } from '../api/errors.js';
 
-/** Returns the topmost folder that it created. Node's `recursive` never returns in some folders, such as /proc. */
+/**
+ * Returns the topmost folder that it created. Avoids Node's `recursive` option, which never returns for some paths,
+ * such as in /proc.
+ */
 export function makeFolders(path: string): string | undefined {
 	try {
 		mkdirSync(path, { mode: 0o700 });

@@ -5,7 +5,7 @@ import { duplicateCode, type RejectedRow, type TableRow } from '../tables/findin
 import { batchColumns, type MappedColumn, type Mapping } from '../tables/map-columns.js';
 import { stateCells, stateOf, stateOfRow, wordState } from '../tables/states.js';
 
-/** Table rows for one batch of an import. Threads exchange them as bytes instead of strings. */
+/** Table rows for one batch of an import. They are bytes, because threads can transfer a buffer without copying it. */
 export interface Bundle {
 	first: number;
 	form: RowForm;
@@ -13,7 +13,7 @@ export interface Bundle {
 	rejects: RejectedRow[];
 }
 
-/** `cells` is for an API, `checked` for an engine in this process. */
+/** `cells`: text that an API checks. `checked`: rows that this process has checked, for an embedded engine. */
 type RowForm = 'cells' | 'checked';
 
 /** Separates cells by NUL, which no valid row contains. */
@@ -35,7 +35,7 @@ export interface BundleRequest {
 
 export type ReadBundles = (request: BundleRequest) => AsyncIterable<LentBundle>;
 
-/** 4 MiB minus the names of the columns and the JSON around the rows. */
+/** A request may have 4 MiB, of which 128 KiB are for the column names and the JSON around the rows. */
 const maxBatchBytes = 4 * 1024 * 1024 - 128 * 1024;
 const maxKeptLength = 8 * 1024 * 1024;
 
@@ -151,8 +151,8 @@ function noNesting(target: string): string {
 const misfit = 'its cells were filled up or joined to fit the header: correct them, and empty its _code';
 
 /**
- * Rejects a row of a results file again while its _code says so, because the row itself looks valid. Otherwise a user
- * who corrects three rows of thousands would import them all.
+ * Users correct some rows of a results file and import the file again. A row that still has one of these codes in
+ * `_code` is rejected again, because the row itself looks valid.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a repeated row of the import before (to import it anyway: empty its _code)'],

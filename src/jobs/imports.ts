@@ -1,6 +1,7 @@
 /**
- * Runs an import as a session of numbered batches. Acknowledged rows stay, and a run with the same key continues after
- * them. An engine in this process gets further batches before it answers the first, so that they share a commit.
+ * Runs an import as a session of numbered batches. Acknowledged rows stay imported, and a later run with the same key
+ * continues after them. An embedded engine gets several batches before it answers the first, so that they share a
+ * commit.
  */
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts, noImportCounts } from '../api/counts.js';
@@ -36,8 +37,8 @@ export interface ImportJob {
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
 	/**
-	 * Gets the rejected rows of a batch by line; iterate them at once. Resolve after storing them, because a resumed run
-	 * relies on that.
+	 * Gets the rejected rows of a batch in the order of lines. Iterate them before resolving, because their memory is
+	 * then reused. Resolve only after storing them, because a resumed run fetches only the latest rejects again.
 	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	signal?: AbortSignal;
@@ -109,7 +110,8 @@ class ImportRun {
 		const { signal, maxErrors } = this.#job;
 		for await (const batch of this.#batches()) {
 			if (signal?.aborted) return 'interrupted';
-			// Check the limit only from the first new rows on, because the totals then include all earlier rows.
+			// Check the limit only at new rows. Until then, the totals lack rows of the earlier run that mailctl itself
+			// rejected.
 			const isNew = batch.first + batch.count > this.#resumedAt;
 			if (isNew && hasTooManyErrors(maxErrors, this.totals, 'midway')) return 'too_many_errors';
 			this.#takeOff(batch);
@@ -130,8 +132,8 @@ class ImportRun {
 	}
 
 	/**
-	 * True if more batches may follow before the answer: only checked rows then keep their order. With a limit of
-	 * errors, and for rows of an earlier run, each batch needs its answer first.
+	 * True if the next batch may be sent before this one is answered: only an embedded engine keeps batches in order.
+	 * With `maxErrors`, and for rows of an earlier run, each batch needs its answer first.
 	 */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
@@ -146,7 +148,7 @@ class ImportRun {
 		const onEnd = () => {
 			flying.isAnswered = true;
 		};
-		// Handle a rejection now, because the loop may await this answer much later.
+		// Attach a handler now, because the loop may await this answer only after it rejects.
 		flying.answer.then(onEnd, onEnd);
 		this.#flight.push(flying);
 	}
@@ -178,7 +180,10 @@ class ImportRun {
 		return totals;
 	}
 
-	/** An earlier run that sent these rows may have ended before it stored the rejected ones, so ask for them again. */
+	/**
+	 * An earlier run may have been killed after sending rows and before storing their rejects, so ask for the rejects
+	 * again.
+	 */
 	async #answer(batch: Batch): Promise<Answer> {
 		const { first, count } = batch;
 		const skipped = Math.min(count, Math.max(0, this.#resumedAt - first));
@@ -199,14 +204,14 @@ class ImportRun {
 		this.#job.onProgress?.({ ...this.totals });
 	}
 
-	/** An empty batch gets the answer to the batch that began at the same row. */
+	/** For an empty batch, the service repeats its answer to the earlier batch that began at row `first`. */
 	async #askAgain(first: number): Promise<Ack<ImportCounts> | null> {
 		const { imports, mapping } = this.#job;
 		return imports.put(this.#id, { first, columns: columnsOf(mapping), cells: [] }).catch(nullIfConflict);
 	}
 
 	async #put(batch: Batch, skipped: number): Promise<Ack<ImportCounts>> {
-		// Pass no signal, so that the report matches the work done.
+		// Pass no signal: an aborted request may still import its rows, and the report would lack them.
 		const ack = await batch.put(this.#job.imports, this.#id, skipped);
 		const [first, end] = [batch.first + skipped, batch.first + batch.count];
 		if (sum(ack.counts) === end - first && ack.rejects.every(({ row }) => row >= first && row < end))
@@ -234,7 +239,6 @@ function countsOf(rejects: readonly RejectedRow[]): ImportCounts {
 	return { ...noImportCounts, duplicate, rejected: rejects.length - duplicate };
 }
 
-/** Yields rows instead of a list, because all rows of a batch may be rejected. */
 function* refusedRows(batch: Batch, rejects: readonly Reject[]): Generator<RejectedRow, void, undefined> {
 	let local = 0;
 	for (const { row, code, error } of [...rejects].sort((a, b) => a.row - b.row)) {
@@ -276,7 +280,6 @@ class Batch {
 		this.#columns = columnsOf(mapping);
 	}
 
-	/** Omits the first `skipped` rows, which an earlier run has sent. */
 	put(imports: Imports, session: string, skipped: number): Promise<Ack<ImportCounts>> {
 		const { form, rows } = this.#bundle;
 		const first = this.first + skipped;
@@ -304,7 +307,7 @@ function without(texts: RowTexts, skipped: number): RowTexts {
 
 type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 
-/** Asks for the answers of the earlier run. Its batches may have other sizes, but they leave no gaps. */
+/** Fetches the rejects of an earlier run. The batch sizes of that run may differ, but its batches leave no gaps. */
 class EarlierAnswers {
 	readonly #ask: AskAgain;
 	readonly #end: number;

@@ -1,6 +1,6 @@
 /**
- * Files of jobs: a database for each service that stores no jobs, a lock for each running job, and a mark for each job
- * that its service stores.
+ * The folder for jobs. It has a database for each service that cannot store jobs, a lock for each running job, and a
+ * mark for each job that a service stores.
  */
 import { createHash } from 'node:crypto';
 import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ interface JobFiles {
 	assertNotThere(key: string): void;
 }
 
-/** File names are hashes, since a job may have any name. */
+/** File names are hashes, because a job's name may have characters that a file name cannot have. */
 export function jobFiles(folder: string, deployment: string): JobFiles {
 	const database = join(folder, `${hashOf(deployment)}.db`);
 	const pathOf = (key: string) => join(folder, `job-${hashOf(deployment, key)}`);
@@ -50,7 +50,7 @@ export function keptHere(key: string, path: string): JobError {
 
 async function makePrivateFolder(path: string): Promise<void> {
 	const made = makeFolders(path);
-	// The folder may belong to another program, or an unusual umask may have opened it to all.
+	// The folder may have existed with a wider mode, and an unusual umask may have removed the owner's permissions.
 	await chmod(path, 0o700);
 	if (made !== undefined) await syncFolder(dirname(made));
 }
@@ -85,14 +85,14 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Allows one process at a time on a job or file. The lock is SQLite's lock of an empty file, which the kernel releases
- * when the process ends. The PID file beside it is for people.
+ * Lets one process at a time work on a job or file. SQLite locks an empty file, and the kernel releases the lock when
+ * the process ends. The PID file beside it names the holder in messages.
  */
 export interface FileLock {
 	release(): Promise<void>;
 }
 
-/** Never waits: rejects with `JobError` `in_use`. The folder must exist. */
+/** Rejects with `JobError` `in_use` if another process holds the lock. The folder must exist. */
 export async function lockFile(path: string, what = `this job (${path})`): Promise<FileLock> {
 	const { default: Sqlite } = await import('better-sqlite3');
 	const lock = `${path}.lock`;
@@ -122,7 +122,7 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 		writeFileSync(pid, `${process.pid} on ${hostname()}\n`, { mode: 0o600 });
 		return {
 			release: async () => {
-				// Remove the files before the unlock, so that those of the next holder stay.
+				// Remove the files before unlocking, because afterwards they may belong to the next holder.
 				await rm(pid, { force: true });
 				await rm(lock, { force: true });
 				held.close();
@@ -131,10 +131,10 @@ export async function lockFile(path: string, what = `this job (${path})`): Promi
 	}
 }
 
-/** A holder without a PID file is about to write it or to release the lock. Wait two seconds to see which. */
+/** Retry for two seconds while there is no PID file: the holder is about to write it or to release the lock. */
 const TRIES_WITHOUT_A_NAME = 100;
 
-/** Opens a new file only: closing an existing one would release this process's lock on it. */
+/** Never opens an existing file: closing it would release all POSIX locks that this process has on the file. */
 function createEmpty(path: string): void {
 	try {
 		closeSync(openSync(path, 'wx', 0o600));

@@ -1,6 +1,6 @@
 /**
- * Limits how fast a service is called. A throttled request waits as long as the service asks, at most five minutes. All
- * requests wait only if most are throttled: a service that throttles at random would cost a second every third row.
+ * Limits the rate of requests to a service. A throttled request waits at least as long as the service asks, up to five
+ * minutes. All requests wait only while most are throttled, because some services throttle at random.
  */
 
 import type { Call } from '../api/api.js';
@@ -51,7 +51,7 @@ export class Pace {
 		return this.#make(request, 'read');
 	}
 
-	/** Retries only after 429, or 503 with Retry-After: after any other 503 the service may have done the write. */
+	/** Retries only after 429, or 503 with Retry-After. After any other failure, the service may have done the write. */
 	write<T>(request: Request<T>): Promise<T> {
 		return this.#make(request, 'write');
 	}
@@ -94,7 +94,7 @@ export class Pace {
 
 	#gotThrough(kind: Kind): void {
 		this.#refusedShare *= 1 - weight;
-		// A service that answers reads but not writes has not recovered.
+		// If the service has refused a write, an answered read does not prove that it has recovered.
 		if (this.#refused === 'write' && kind === 'read') return;
 		this.#refused = null;
 		this.#pauses = 0;
@@ -115,7 +115,7 @@ export class Pace {
 		this.#pause = this.#sleep(ms).finally(() => {
 			this.#pause = null;
 		});
-		// `#enter` throws the error in requests that wait. If none waits, the rejection would be unhandled.
+		// Requests that wait in `#enter` throw this error. If no request waits, the rejection would be unhandled.
 		this.#pause.catch(() => undefined);
 	}
 
@@ -141,7 +141,7 @@ function isThrottled({ code, retryAfterMs, unanswered }: ApiError): boolean {
 	return !unanswered && (code === 'throttled' || (code === 'unavailable' && retryAfterMs !== null));
 }
 
-/** After a failure, starts no further work, waits for running work, and throws the failure with the lowest number. */
+/** After a failure, starts no further work, waits for running work, and throws the failure with the lowest index. */
 export async function inOrder(
 	count: number,
 	width: number,

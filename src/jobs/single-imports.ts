@@ -1,6 +1,6 @@
 /**
- * Imports into a service without imports. Each row is a POST or PATCH. The local database stores the session, so that a
- * later run continues a killed one.
+ * Imports into a service that has no API for imports: each row is a POST or PATCH. The local database stores the
+ * progress, so that a later run continues after a kill.
  */
 import { createHash } from 'node:crypto';
 import { type EmailKey, emailKey, isEmailAddress } from '../api/address.js';
@@ -35,8 +35,8 @@ interface OpenImport {
 const maxUnknownInARow = 16;
 
 /**
- * Runs one import at a time. An error that concerns more than one row fails the batch. If the batch is put again, rows
- * that were done keep their outcomes.
+ * Runs one import at a time. An error beyond a single row, such as a busy service, fails the batch. If the caller
+ * repeats the batch, rows that were done keep their outcomes.
  */
 export class SingleImports implements Imports {
 	reasonsLeftOut = 0;
@@ -180,7 +180,7 @@ function isStanding(outcome: RowOutcome | undefined): boolean {
 	return outcome !== undefined && !('code' in outcome);
 }
 
-/** Eleven characters: with a million addresses, one in 37 million imports has a collision. */
+/** The first 64 bits of a SHA-256. With a million addresses, one import in 37 million has a collision. */
 type AddressHash = string;
 
 function hashOf(key: EmailKey): AddressHash {
@@ -253,19 +253,25 @@ class RowWriter {
 		return this.#parts.pages.prepare(rows);
 	}
 
-	/** A refused row is rejected with the service's words. Without an answer, a look-up decides. Throws all other errors. */
+	/**
+	 * Rejects a row that the service refuses, with the service's message. If a write gets no answer, looks the address
+	 * up. Throws all other errors.
+	 */
 	async settle(row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 		const { pages, spec } = this.#parts;
 		const found = isEmailAddress(row.email) ? await pages.find(row.email) : null;
 		if (found === null) return this.#create(row, intents);
 		if (intents.earlier !== 'create') return this.#meet(row, found, intents);
-		// An earlier run was killed before the answer to this creation. Assumption: no other client created the address.
+		// An earlier run may have created the subscriber before it was killed. Assume that no other client did.
 		if (spec.on_conflict !== 'update') return { kind: 'created' };
 		const outcome = await this.#meet(row, found, intents);
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/** Deactivates the subscriber of an ignored row that is inactive or has a `disable_reason`. Returns whether it did. */
+	/**
+	 * For a row that the import ignores: deactivates the subscriber if the row is inactive or has a `disable_reason`.
+	 * Returns whether it did.
+	 */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;
@@ -309,7 +315,7 @@ class RowWriter {
 		// An earlier run may have made the change but got no answer.
 		const asItIs: RowOutcome = { kind: intents.earlier === 'update' ? 'updated' : 'unchanged' };
 		if (patchOf(row, found.known, reactivate) === null) return asItIs;
-		// PATCH replaces all of meta, so merge the row into the current meta, not into that of the page.
+		// PATCH replaces all of meta, so merge the row into the current meta. The meta from the page may be outdated.
 		const known = found.isFresh || row.meta.size === 0 ? found.known : await this.#fresh(found.known.id);
 		if (known === null) return this.#create(row, intents);
 		const patch = patchOf(row, known, reactivate);
@@ -323,15 +329,15 @@ class RowWriter {
 			},
 		);
 		if (!(end instanceof ApiError)) return end ?? { kind: 'updated' };
-		// If the list was deleted, the creation fails with that error.
+		// The subscriber was deleted, so create it. If the whole list was deleted, the creation fails.
 		if (end.code === 'not_found') return this.#create(row, intents, false);
 		if (!isRefusal(end)) throw end;
 		return rejectedBy(end);
 	}
 
 	/**
-	 * Returns null if the service did the write, and the error if the service clearly did not. After an unclear answer, a
-	 * look-up decides; if that fails too, returns a rejection of the row. Throws if the service stays busy.
+	 * Returns null if the service did the write, or the error if it certainly did not. After an uncertain answer,
+	 * `hasHappened` decides; if that gets no answer either, the row is rejected. Throws if the service stays busy.
 	 */
 	async #write(
 		write: (call: Call) => Promise<unknown>,
@@ -340,7 +346,7 @@ class RowWriter {
 		for (let tries = 1; ; tries += 1) {
 			const error = await failureOf(this.#parts.pace.write(write));
 			if (error === null) return null;
-			// A refusal of a repetition may be due to the first attempt.
+			// A refused retry may only mean that the first attempt succeeded.
 			if (!isOpen(error) && (tries === 1 || !isRefusal(error))) return error;
 			const happened = await askAgain(hasHappened);
 			if (happened === true) return null;
@@ -382,17 +388,20 @@ async function askAgain<T>(question: () => Promise<T>): Promise<T | 'unknown'> {
 	}
 }
 
-/** True if the service may have done the write. False if throttled: the service did nothing, and the batch fails. */
+/** True if the service may have done the write. A throttled service has not done it. */
 function isOpen({ code, unanswered, retryAfterMs }: ApiError): boolean {
 	return unanswered || code === 'server_error' || (code === 'unavailable' && retryAfterMs === null);
 }
 
-/** Assumption: another service may also answer 409 or 422 for a refused row. */
+/** Assume that a service may refuse a row with 409, 413 or 422 instead of 400. */
 function isRefusal({ code }: ApiError): boolean {
 	return code === 'invalid' || code === 'conflict' || code === 'unprocessable' || code === 'too_large';
 }
 
-/** True if the address may exist. Only a look-up decides whether it does; never match the text of the error. */
+/**
+ * True if the error may mean that the address exists. The caller looks it up, because error texts differ between
+ * services.
+ */
 function speaksOfAddress({ fields }: ApiError): boolean {
 	return fields === null || Object.hasOwn(fields, 'email') || Object.hasOwn(fields, nonFieldErrors);
 }

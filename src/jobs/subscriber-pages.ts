@@ -1,7 +1,6 @@
 /**
- * Finds subscribers in a service that has only pages and filters. An import looks up single rows until it has made as
- * many requests as the list has pages, then reads the whole list. So it makes at most twice the requests of the cheaper
- * way.
+ * Finds subscribers in a service that has only pages and filters. An import looks rows up one by one. Once it has as
+ * many rows as the list has pages, it reads the whole list instead, which takes fewer requests.
  */
 import { type EmailKey, emailKey, parseAddress } from '../api/address.js';
 import type { Api, Call, PageRequest } from '../api/api.js';
@@ -36,7 +35,7 @@ export class SubscriberPages {
 		this.#subscribers = subscribers;
 		this.#pace = pace;
 		this.#count = first.count;
-		// The service decides the size of a page.
+		// The service may ignore `page_size`, so count the results of the page.
 		this.#pages = first.next === null ? 1 : Math.ceil(first.count / Math.max(1, first.results.length));
 		if (first.next === null) this.#walked = new Map(first.results.map(entryOf));
 	}
@@ -80,7 +79,9 @@ function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
 
 type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
 
-/** `email__exact` may be case-sensitive, so ask for the address as given, in lower case, then with any case. */
+/**
+ * `email__exact` may be case-sensitive, so ask for the address as given, then in lower case, then case-insensitively.
+ */
 export async function searchAddress(read: ReadSubscribers, email: string): Promise<Subscriber | null> {
 	const exact = [...new Set([email, email.toLowerCase()])].map((email__exact) => ({ email__exact }));
 	for (const filter of [...exact, { email__icontains: email }]) {

@@ -1,4 +1,4 @@
-/** Sends suppressions in batches. They need no session, because a second run leaves stored rows unchanged. */
+/** Sends suppressions in batches, without a session, because a second run leaves stored rows unchanged. */
 import { emailKey } from '../api/address.js';
 import { AddressSet } from '../api/address-set.js';
 import type { Ack, ImportBatch, ImportCounts, Imports, Reject, Session } from '../api/capabilities.js';
@@ -50,7 +50,10 @@ export class SuppressionBatches implements Imports {
 		return this.#counts;
 	}
 
-	/** A row with another reason, list or expiry is new too. An invalid row does not make a later row a duplicate. */
+	/**
+	 * A duplicate has the same address, reason, list and expiry. Invalid rows are never duplicates, so that the service
+	 * reports each.
+	 */
 	#isNew(row: SuppressionRow): boolean {
 		if (suppressionRowFields.parse(row, 'create').kind === 'invalid') return true;
 		const { email, reason, list_id, expires_at } = row;

@@ -26,7 +26,10 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** Set for a client that sees only its own campaigns: `unless` ignores others, and their `key` is a `conflict`. */
+	/**
+	 * Set for a client that sees only its own campaigns. `unless` then ignores campaigns of others, and a `key` that
+	 * another client has used is a `conflict`.
+	 */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;
@@ -54,7 +57,10 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/** Subscribers of a list of another service. `first` deletes staged rows, because a changed list is read again. */
+/**
+ * Subscribers of a list on another service. The part `first` deletes rows that an interrupted run staged, because the
+ * list may have changed since.
+ */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;
@@ -70,7 +76,9 @@ export type PeopleAck =
 export type RequestedRow =
 	| {
 			kind: 'request';
-			/** Requests for the same mail share this UUID, so an address in several of them gets one mail. */
+			/**
+			 * Send requests for the same mail share this UUID, so that an address in several of these requests gets one mail.
+			 */
 			alike: Uuid;
 			submission: Omit<Submission, 'recipients' | 'campaign'>;
 			recipients: readonly { to: string; to_key: string }[];
@@ -104,8 +112,8 @@ export interface Submission {
 	content: Content;
 	content_sha256: string;
 	/**
-	 * The variables of the content: a message keeps only these from its subscriber's meta. Null if only the service that
-	 * sends the messages knows them.
+	 * Variables that the content uses; a message stores only these values of its subscriber's meta. Null: only the
+	 * sending service knows the variables.
 	 */
 	variables: readonly string[] | null;
 	request?: Omit<SendRequest, 'to'>;

@@ -1,4 +1,3 @@
-/** Types for the upkeep of a database: sizes, retention, keys, counts, facts about the server. */
 import type { Micros } from '../api/datetime.js';
 import type { MessageState } from '../api/records.js';
 
@@ -79,7 +78,7 @@ export interface StoredKey {
 	id: number;
 	secret: string;
 	created_at: Micros;
-	/** Until then, the retiring key and the newest key both sign webhook calls. Null: the key is not retiring. */
+	/** Until this time, both this key and the newest key sign webhook calls. Null: the key is not retiring. */
 	retires_at: Micros | null;
 }
 

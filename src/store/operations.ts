@@ -1,7 +1,7 @@
 /**
- * The operations of the store. Each row states the types of a command and its answer, and traits for the drivers, which
- * loops build from this table. Commands and answers are plain data that threads can copy. Each operation is atomic and
- * applies the rules of `engine/rules`; a write resolves after its commit is durable.
+ * The operations of the store, as tables. Each row has the types of a command and its answer, and traits that the
+ * SQLite and PostgreSQL drivers read. Commands and answers are plain data, because threads copy them. Each operation is
+ * atomic and applies the rules of `engine/rules`. A write resolves after its commit is durable.
  */
 import { emailKey } from '../api/address.js';
 import type { AttachedFile, StoredBytes } from '../api/attachments.js';
@@ -78,15 +78,15 @@ export interface Hold {
 
 interface Traits {
 	/**
-	 * A second run does no harm and gives an equally good answer. A second run of other operations would answer "not
-	 * found" or "duplicate", or count twice.
+	 * The PostgreSQL driver may repeat the operation if COMMIT got no answer. Other operations need a receipt
+	 * (`receipts.ts`), because a repeat would answer "not found" or "duplicate", or count twice.
 	 */
 	repeatable?: true;
-	/** Messages may become due, so PostgreSQL notifies the other processes. */
+	/** The operation may make messages due, so the PostgreSQL driver notifies the other processes. */
 	wakes?: true;
 	/** The operation records something that has happened outside the database, so an abort does not roll it back. */
 	records?: true;
-	/** A dry run rolls the operation back, and repeats it before each later operation. */
+	/** A dry run rolls each operation back. It repeats this one before each later operation, which may need its rows. */
 	prepares?: true;
 	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;
@@ -94,13 +94,13 @@ interface Traits {
 
 interface Row<C, A> extends Traits {
 	/**
-	 * Locks on PostgreSQL until the end of the transaction; absent: the whole project. Operations without conflicting
-	 * locks run at the same time. Queries lock the rows of messages that they read (`Dialect.lockRows`).
+	 * Advisory locks that the PostgreSQL driver holds until the transaction ends; absent: one lock on the whole project.
+	 * They do not cover rows of messages, which queries lock themselves (`Dialect.lockRows`).
 	 */
 	holds?: (command: C) => readonly Hold[];
-	/** How long the write may wait on SQLite to share a commit; absent: not at all. */
+	/** How long the SQLite driver may delay the write, so that it shares a commit; absent: not at all. */
 	waits?: (command: C) => 'briefly' | 'as_opens' | 'not';
-	/** Exists only as a type. */
+	/** Never set: it only carries the type of the answer. */
 	answer?: A;
 }
 
@@ -199,7 +199,7 @@ const reads = {
 	getSubmission: op<{ id: Uuid }, StoredSubmission | null>(),
 	/** Slow, because no index covers the addresses of copies and refused rows. */
 	getPerson: op<{ email_key: string }, Person>(),
-	/** Newest first; `before`: the `next` of the previous slice. */
+	/** Returns the newest messages first. `before` is the `next` of the previous slice. */
 	slicePersonMessages: op<
 		{ email_key: string; since_at: Micros | null; before: number | null; limit: number; now: Micros },
 		PersonMessages
@@ -288,7 +288,10 @@ const writes = {
 	deleteList: op<{ id: number; now: Micros }, boolean>(),
 	clearList: op<{ id: number; now: Micros }, number | null>(),
 
-	/** `if_exists`: keep (`skip`) or change (`update`, merging meta) an existing subscriber; absent: refuse. */
+	/**
+	 * `if_exists`: `skip` keeps an existing subscriber, and `update` changes it and merges meta. If absent, an existing
+	 * subscriber is refused.
+	 */
 	createSubscriber: op<
 		{ list_id: number; input: inputs.SubscriberInput; if_exists?: 'skip' | 'update'; now: Micros },
 		Written<records.Subscriber>
@@ -303,25 +306,31 @@ const writes = {
 	deleteSubscriber: op<{ list_id: number; id: number; now: Micros }, boolean>({ holds: () => changesPeople }),
 	/**
 	 * Deletes a person's data in all lists and messages, and cancels waiting messages. Keeps a keyed hash of the address,
-	 * against which new, moved and imported subscribers are checked.
+	 * so that the store recognizes the address in later writes and imports.
 	 */
 	erasePerson: op<{ email_key: string; fresh: { id: number; secret: string }; now: Micros }, Erasure>({
 		overwrites: true,
 	}),
 	liftErasure: op<{ email_key: string }, boolean>(),
-	/** Suppressions that never expire make their subscribers inactive. Rejects erased addresses and missing lists. */
+	/**
+	 * A suppression that never expires also deactivates the subscribers with its address. Rejects erased addresses and
+	 * missing lists.
+	 */
 	putSuppressions: op<
 		{ rows: readonly suppressions.NewSuppression[]; now: Micros },
 		suppressions.SuppressionAck
 	>(),
-	/** A null `reason` means all reasons, a null `list_id` any list. Keeps subscribers unchanged. Null: nothing matched. */
+	/**
+	 * A null `reason` means all reasons, and a null `list_id` all lists. Does not reactivate subscribers. Returns null if
+	 * nothing matched.
+	 */
 	removeSuppressions: op<
 		{ email_key: string; reason: suppressions.SuppressionReason | null; list_id: number | null; now: Micros },
 		suppressions.SuppressionRemoval | null
 	>(),
 
 	createField: op<{ input: inputs.FieldInput; now: Micros }, Written<records.Field>>({ prepares: true }),
-	/** A rename renames the key in every subscriber's meta. */
+	/** A new `variable` also renames the key in every subscriber's meta. */
 	patchField: op<{ id: number; patch: Partial<inputs.FieldInput> }, Written<records.Field>>({
 		repeatable: true,
 	}),
@@ -332,7 +341,10 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteWebhook: op<{ id: number }, boolean>(),
-	/** Leases due deliveries and those with an expired lease: for each webhook at most its number in `shares`, or `each`. */
+	/**
+	 * Leases deliveries that are due or have an expired lease. `shares` limits their number for the webhooks that it
+	 * names, and `each` for every other webhook.
+	 */
 	leaseDeliveries: op<queues.LeaseDeliveries, queues.DeliveryLease>({
 		repeatable: true,
 		records: true,
@@ -362,7 +374,10 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteTemplate: op<{ id: Uuid }, boolean>(),
-	/** Stores checked bytes, and deletes expired uploads. Null if the owner has too many unused uploads. */
+	/**
+	 * The caller has checked `bytes` against `sha256`. Also deletes expired uploads. Returns null if the owner has too
+	 * many unused uploads.
+	 */
 	putAttachment: op<{ sha256: string; bytes: Uint8Array; owner?: string; now: Micros }, StoredBytes | null>({
 		repeatable: true,
 		prepares: true,
@@ -382,8 +397,8 @@ const writes = {
 		wakes: true,
 	}),
 	/**
-	 * Rewrites every secret: wrapped with the store's first key, or plain. Other running processes may lack the key: if
-	 * there are any, changes nothing and returns them.
+	 * Rewrites all secrets, wrapped with the store's first key or as plain text. If other processes run, changes nothing
+	 * and returns them, because they may lack the key.
 	 */
 	rewriteSecrets: op<{ as: 'wrapped' | 'plain'; isTrial: boolean; now: Micros }, OtherProcess[]>({
 		repeatable: true,
@@ -414,15 +429,18 @@ const writes = {
 	}),
 	openCampaign: op<OpenCampaign, CampaignOpened>(),
 	/**
-	 * Expands a list's active subscribers into staged messages. Adding the list again adds no address twice. After
-	 * `for_ms` no new slice starts; if absent, the call adds the whole list.
+	 * Stages a message for each active subscriber of a list, except for addresses that the campaign already has. Starts
+	 * no new slice after `for_ms`; if absent, the call adds the whole list.
 	 */
 	addListToCampaign: op<
 		{ campaign: Uuid; list_id: number; now: Micros; for_ms?: number } & Seen,
 		campaigns.ListAck | null
 	>(),
 	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
-	/** With `isAgain`, makes uncertain messages due. Otherwise marks attempted messages that still wait as uncertain. */
+	/**
+	 * With `isAgain`, makes uncertain messages due again. Otherwise makes messages uncertain that an interrupted
+	 * `--retry-unknown` left waiting.
+	 */
 	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
 	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
 	putCampaignBatch: op<
@@ -448,9 +466,9 @@ const writes = {
 		prepares: true,
 	}),
 	/**
-	 * A large batch may take several commits, each with its position. A repeated batch continues an interrupted one, and
-	 * its answer covers all rows. Send batches in order. `expects_new`: inserts without a look-up, so an existing row
-	 * makes the batch fail.
+	 * A large batch may take several commits. After an interruption, a repeated batch continues after the last commit,
+	 * and its answer covers all rows. Send batches in order. With `expects_new`, inserts without look-ups, so an existing
+	 * row fails the batch.
 	 */
 	putImportBatch: op<
 		{
@@ -472,18 +490,21 @@ const writes = {
 	recordEvents: op<{ events: readonly TrackedEvent[] }, void>({
 		records: true,
 		holds: ({ events }) => (events.every(isReading) ? [shares] : projectAlone),
-		// A person who unsubscribes waits for the answer, and must not get more mail meanwhile.
+		// Do not delay an unsubscription: the person waits for the answer, and must not get more mail meanwhile.
 		waits: ({ events }) => (events.every(isReading) ? 'as_opens' : 'not'),
 	}),
-	/** Records a report once per message: updates its state and figures, the suppressions, and the subscribers. */
+	/**
+	 * Records at most one report of each kind per message. Updates the message, the figures, the suppressions and the
+	 * subscribers.
+	 */
 	recordReport: op<ReturnedReport, ReportOutcome>({ records: true }),
 };
 
 const queue = {
 	/**
-	 * Leases due messages, transactional first, then fairly by campaign; expired leases return to the queue. Bulk mail to
-	 * a suppressed address becomes `canceled`. A limit holds messages in the queue without using an attempt, and other
-	 * messages overtake them (`nextTurn`). If the answer is lost, its leases simply expire.
+	 * Leases messages that are due or have an expired lease: transactional ones first, then campaigns in turn. Cancels
+	 * bulk mail to suppressed addresses. A message over a limit stays in the queue without using an attempt, and other
+	 * messages overtake it (`nextTurn`). If the caller loses the answer, the leases expire.
 	 */
 	lease: op<queues.LeaseCommand, queues.Leased[]>({ repeatable: true }),
 	renew: op<{ owner: string; fences: readonly queues.Fence[]; now: Micros; until: Micros }, void>({
@@ -501,8 +522,9 @@ const queue = {
 		},
 	),
 	/**
-	 * Marks messages before an API call that cannot be undone; `isCalling` false removes the mark of a call without
-	 * effect. A lease that ends during a call makes the message `uncertain`. `gathers`: may wait to share a commit.
+	 * Marks messages before a call of a send API, which cannot be undone. If the lease ends during the call, the message
+	 * becomes `uncertain`. `isCalling` false removes the mark after a call without effect. `gathers`: the write may wait
+	 * to share a commit.
 	 */
 	setCalling: op<{ fences: readonly queues.Fence[]; isCalling: boolean; gathers?: boolean }, void>({
 		repeatable: true,
@@ -511,17 +533,20 @@ const queue = {
 		waits: ({ gathers }) => (gathers ? 'briefly' : 'not'),
 	}),
 	/**
-	 * Marks a message before a worker composes it, which may crash the process. A lease that ends before `endComposing`
-	 * counts as a crash: the message waits a minute, and fails at the third crash.
+	 * Marks a message before a worker composes it, because that may crash the process. If the lease ends before
+	 * `endComposing`, it counts as a crash. The message then waits a minute; the third crash makes it fail.
 	 */
 	beginComposing: op<queues.Fence, void>({ repeatable: true, records: true, holds: () => [shares] }),
 	endComposing: op<queues.Fence, void>({ repeatable: true, records: true, holds: () => [shares] }),
 	/**
-	 * `manual`: no message is leased until somebody resumes the queue. `fault`: other workers wait for its `retry_at`. A
-	 * repeated pause keeps its `since`.
+	 * `manual`: workers lease nothing until somebody resumes the queue. `fault`: other workers wait until `retry_at`. A
+	 * repeated pause keeps its first `since`.
 	 */
 	pause: op<Pick<queues.QueuePause, 'kind' | 'reason' | 'retry_at'> & { now: Micros }, queues.QueuePause>(),
-	/** Returns false if no such pause exists. Messages deferred for a refusal of the sender are due by `retry_at`. */
+	/**
+	 * Returns false if no pause of these kinds exists. With `retry_at`, messages deferred because a server refused the
+	 * sender become due by then.
+	 */
 	resume: op<{ kinds: readonly queues.QueuePause['kind'][]; retry_at?: Micros }, boolean>({ wakes: true }),
 };
 
@@ -548,7 +573,10 @@ const steps = {
 		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
 	>({ repeatable: true }),
 	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
-	/** One step of `lease`. `isCut`: the step set aside as many messages for limits as it may, and more may be due. */
+	/**
+	 * One transaction of `lease`. `isCut`: it has set aside as many messages for limits as one transaction may, and more
+	 * may be due.
+	 */
 	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,

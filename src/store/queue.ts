@@ -15,14 +15,17 @@ export interface LeaseCommand {
 	scope: MessageScope | null;
 	/** The most messages a second, shared by all workers that ask for a rate. */
 	perSecond?: number;
-	/** No other process sends messages of the scope, so leases of other owners end at once. */
+	/**
+	 * The caller knows that no other process sends messages of the scope, so the store ends leases of other owners at
+	 * once.
+	 */
 	alone?: true;
 }
 
 export interface QueuePause {
 	/**
-	 * `fault`: login, TLS or connection failed, or the server refuses all mail. `refusal` does not pause the queue; its
-	 * `faults` count refusals of the sender since the last sent message.
+	 * `fault`: the login, TLS or connection failed, or the server refuses all mail. `refusal`: the server refused the
+	 * sender. It does not pause the queue, and `faults` counts such refusals since the last sent message.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
 	reason: string | null;
@@ -42,7 +45,7 @@ export interface QueueState {
 	deferred: readonly DeferredDomain[];
 	replies: readonly CommonReply[];
 	limits: readonly HoldingLimit[];
-	/** Messages that crashed a worker, latest first, at most 50; failed ones only of the last seven days. */
+	/** At most 50 messages that crashed a worker, latest first. Includes failed messages of the last seven days only. */
 	unfinished: readonly UnfinishedMessage[];
 }
 
@@ -78,14 +81,17 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** `wait`: the limit delays the last message that it holds for at least this long; 0 if it holds none. */
+/** `wait`: the last message held by the limit must wait at least this long; 0: the limit holds none. */
 export interface LimitWait {
 	setting: string;
 	limit: string;
 	wait: Micros;
 }
 
-/** A message under one lease. Each lease adds one to `fence`, which identifies late outcomes of earlier leases. */
+/**
+ * Identifies one lease of a message. Each lease adds one to `fence`, so that the store can ignore late outcomes of
+ * earlier leases.
+ */
 export interface Fence {
 	message: Uuid;
 	fence: number;
@@ -98,7 +104,7 @@ export interface Leased extends Fence {
 	/** Values of the context override values of meta, which override stored built-in values. */
 	variables: Record<string, string>;
 	attempts: number;
-	/** Addresses (cc, bcc) that must not get a copy any more. */
+	/** Suppressed addresses in cc and bcc, which must not get a copy. */
 	stopped_copies?: readonly EmailKey[];
 	call?: string;
 	is_suspect?: true;
@@ -151,8 +157,8 @@ interface DeliveryAnswer {
 export type DeliveryResult =
 	| { kind: 'delivered' | 'failed'; answer: DeliveryAnswer }
 	/**
-	 * The delivery failed, and its webhook stops. If the webhook has got another `url` since, the delivery becomes due
-	 * again.
+	 * The target answered 410: the delivery fails, and its webhook stops. If the webhook has got another `url` since, the
+	 * delivery becomes due again instead.
 	 */
 	| { kind: 'gone'; answer: DeliveryAnswer; url: string }
 	| { kind: 'again'; answer: DeliveryAnswer; due_at: Micros }

@@ -163,7 +163,10 @@ export async function deleteFieldInSlices(
 	return await step('deleteField', command);
 }
 
-/** Setting a million messages aside in one transaction would block all other writes for too long. */
+/**
+ * Works in slices, because setting a million messages aside for a limit in one transaction would block other writes for
+ * too long.
+ */
 export async function leaseInSlices(
 	leaseSlice: () => Promise<{ leased: Leased[]; isCut: boolean }>,
 ): Promise<Leased[]> {
@@ -173,7 +176,10 @@ export async function leaseInSlices(
 	}
 }
 
-/** Rests after each slice for as long as the slice took. A part is done when its `drop` returns `next` null. */
+/**
+ * Pauses after each slice for as long as the slice took, so that other writes get a turn. A part is done when its
+ * `drop` returns a null `next`.
+ */
 export async function dropInSlices<Drop>(
 	parts: readonly { drop: Drop; slice: number }[],
 	now: Micros,

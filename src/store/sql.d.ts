@@ -1,4 +1,4 @@
-/** The build and Vitest load the file's text (`scripts/sync-twin.mjs`). */
+/** The build and Vitest import a `.sql` file as its text (`scripts/sync-twin.mjs`). */
 declare module '*.sql' {
 	const text: string;
 	// biome-ignore lint/style/noDefaultExport: a loader of text has no other.

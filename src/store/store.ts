@@ -1,4 +1,3 @@
-/** The store, and the types of its commands and answers (`operations.ts`). */
 import type { EmailKey } from '../api/address.js';
 import type { Ack, ImportCounts, MessageFilter } from '../api/capabilities.js';
 import type { Clock, Day, Micros } from '../api/datetime.js';
@@ -14,13 +13,16 @@ export interface Store {
 	readonly reads: Reads;
 	readonly writes: Writes;
 	readonly queue: Queue;
-	/** The clock that several machines share. If absent, use this machine's. */
+	/** The database server's clock, which several machines share. If absent, use this machine's clock. */
 	readonly clock?: Clock;
 	onReady?(listener: () => void): () => void;
 	close(): Promise<void>;
 }
 
-/** After an abort, an operation in slices starts no further slice and rejects with the reason. A repeat continues it. */
+/**
+ * After an abort, an operation that works in slices starts no new slice and rejects with the reason. A repeated call
+ * continues it.
+ */
 export interface Means {
 	signal?: AbortSignal | undefined;
 }
@@ -40,7 +42,7 @@ export type Written<T> =
 	| { kind: 'not_found' }
 	| { kind: 'refused'; errors: FieldErrors };
 
-/** Treats records of other clients as missing. */
+/** With `only_of`, records of other clients count as missing. */
 export interface Seen {
 	only_of?: string;
 }
@@ -52,7 +54,7 @@ export interface SubscriberPatch {
 	meta?: Record<string, unknown>;
 	merge_meta?: Record<string, unknown>;
 	unset_meta?: readonly string[];
-	/** With `default`, a new subscriber is active unless a lasting suppression of the address exists. */
+	/** With `default`, a new subscriber is active unless its address has a suppression that never expires. */
 	is_active?: boolean | 'default';
 }
 
@@ -68,7 +70,6 @@ export interface TrackedEvent {
 	machine: boolean;
 	/** An event that comes sooner than this after the sending counts as a bot's. */
 	too_soon?: Micros;
-	/** The person leaves all lists, instead of only the message's list. */
 	from_all_lists?: true;
 	ip: string | null;
 	user_agent: string | null;
@@ -89,7 +90,10 @@ export interface ChosenSlice extends Chosen {
 
 export interface ChosenTuples extends ChosenSlice {
 	keys: TupleKeys;
-	/** The caller checks the parsed `meta`, so the store returns it as stored, which saves an eighth of the time. */
+	/**
+	 * The caller parses and checks `meta` itself, so the store returns the stored text unchecked. This saves an eighth of
+	 * the time.
+	 */
 	isChecked?: true;
 }
 
@@ -100,15 +104,16 @@ export interface MessagePlace {
 	id: number;
 }
 
-/** Asks for a check of the valid part of an input against stored data. `id` is null for a new record. */
+/** Asks whether the valid members of an input conflict with stored data. `id` is null for a new record. */
 export type Question =
 	| { kind: 'subscriber'; list_id: number; id: number | null; patch: SubscriberPatch; now: Micros }
 	| { kind: 'field'; id: number | null; variable?: string }
 	| { kind: 'template'; id: string | null; name?: string };
 
 /**
- * `known`: this mail, or another report of the same kind about the message, has been recorded. `unmatched`: no such
- * message or recipient. `in_flight`: the message is leased, so try again after its outcome.
+ * `known`: this mail, or another report of the same kind about the message, has been recorded. `unmatched`: the message
+ * or the recipient does not exist. `in_flight`: the message is leased, so try again after the worker has recorded its
+ * outcome.
  */
 export type ReportOutcome =
 	| ({ kind: 'recorded' } & RecordedReport)
@@ -165,7 +170,7 @@ export interface DetailFigures {
 	bounced: number;
 	neverSent: number;
 	days: (TypedCount & { day: Day })[];
-	/** `hour` counts from 1970 in local time. At most 72 hours, from the first with a sent message. */
+	/** `hour` counts hours since 1970 in local time. Covers at most 72 hours, from the first one with a sent message. */
 	hours: (TypedCount & { hour: number })[];
 	week: (TypedCount & { hour: number })[];
 	domains: ({ domain: string } & BounceCounts)[];

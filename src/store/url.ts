@@ -64,7 +64,10 @@ export function forServerPrograms(url: string): { url: string; schema: string } 
 	return { url: named.href, schema };
 }
 
-/** True on ENOENT. A broken link or a folder without permission is not missing: opening the file reports the error. */
+/**
+ * True if the path does not exist. False for a broken link or a folder without permission, because opening the file
+ * reports those errors.
+ */
 export function isMissingFile(url: string): boolean {
 	return !isPostgres(url) && isMissing(url);
 }

@@ -1,4 +1,4 @@
-/** The thread's end of a `Channel`. */
+/** Runs in a worker thread and answers the questions of a `Channel`. */
 import { parentPort } from 'node:worker_threads';
 import { type Answer, formatFailure, type Question } from './channel.js';
 
@@ -6,12 +6,12 @@ export type Methods = Record<string, (value: never, means?: { signal: AbortSigna
 
 const longMs = 1;
 
-/** Has no reason for the abort: `Channel.ask` throws the reason of the caller's signal. */
+/** Carries no reason, because `Channel.ask` throws the reason of the caller's signal instead. */
 class Stopped extends Error {
 	override readonly name = 'Stopped';
 }
 
-/** Answers all questions, and `started` once the thread runs. Methods begin in the order of the questions. */
+/** Also answers `started` once the thread runs. Starts methods in the order of the questions. */
 export function answerQuestions(methods: Methods): void {
 	const stopping = new Map<number, AbortController>();
 	const own: Methods = {

@@ -1,6 +1,6 @@
 /**
- * Questions to a thread, and its answers. A message costs more than its content, so one message carries all questions
- * of a turn, and another all answers of a tick.
+ * Sends questions to a thread and receives its answers. Posting a message costs more than its content. So one message
+ * carries all questions of a turn of the event loop, and one carries all answers of a tick.
  */
 import type { Worker } from 'node:worker_threads';
 import { ApiError, StoreError } from '../api/errors.js';
@@ -32,7 +32,7 @@ interface ChannelOptions<Failed> {
 export class Channel<Failed extends Error = Error> {
 	readonly #worker: Worker;
 	readonly #options: ChannelOptions<Failed>;
-	/** An object, because a Map that had grown made V8 keep answers until a full collection. */
+	/** An object, because V8 kept the answers of a grown Map in memory until a full garbage collection. */
 	readonly #waiting: Record<number, Waiting> = {};
 	#queued: Question[] = [];
 	#lastId = 0;
@@ -72,7 +72,6 @@ export class Channel<Failed extends Error = Error> {
 		}
 	}
 
-	/** Makes the thread keep the process alive again, as it does until `unref`. */
 	ref(): void {
 		this.#worker.ref();
 	}
@@ -81,7 +80,6 @@ export class Channel<Failed extends Error = Error> {
 		this.#worker.unref();
 	}
 
-	/** Rejects the waiting questions, and terminates the thread. */
 	async end(reason: Error = this.#options.failed('is closed', null)): Promise<void> {
 		this.#stop(reason);
 		await this.#worker.terminate();
@@ -101,7 +99,7 @@ export class Channel<Failed extends Error = Error> {
 		try {
 			this.#worker.postMessage(questions);
 		} catch (error) {
-			// If one question cannot be copied, send the others one by one.
+			// One question that cannot be cloned fails the whole message, so send each question alone.
 			if (questions.length > 1) for (const question of questions) this.#send([question]);
 			else for (const { id } of questions) this.#waiterOf(id)?.reject(error);
 		}

@@ -51,7 +51,7 @@ async function composeJob({ slab, messages, source }: ComposingJob): Promise<Com
 	});
 }
 
-/** Null if it fails, because the caller learns the reason when it composes the mail itself. */
+/** Returns null on failure: the main thread then composes the mail itself and gets the error. */
 function composed(compose: Compose, message: Leased, memory: Buffer): Mail | null {
 	try {
 		return compose(message, memory);

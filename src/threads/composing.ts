@@ -1,6 +1,6 @@
 /**
- * Threads that compose and sign mails before they are requested. Each thread returns mails in a few reused slabs of
- * shared memory. Callers read a mail in place until they release it.
+ * Threads that compose and sign mails before the sender asks for them. Each thread writes mails into a few slabs of
+ * shared memory. The caller reads a mail in place and then releases it, so that the thread can reuse the slab.
  */
 import { availableParallelism } from 'node:os';
 import type { Worker } from 'node:worker_threads';
@@ -41,8 +41,8 @@ const idleMs = 10_000;
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 4 };
 
 /**
- * Starts a thread after `worthwhile` messages, and more while mails come late: one per core, but at most `mostThreads`.
- * Idle threads end.
+ * Starts a thread after `worthwhile` messages. Starts more while mails come late, up to one per core and at most
+ * `mostThreads`. Idle threads end.
  */
 export function createComposingThreads(options: ComposingOptions): ComposingThreads {
 	return new Composing(options);
@@ -134,7 +134,7 @@ class Composing implements ComposingThreads {
 		const lane = new Lane(this.#startWorker, {
 			onReady: () => this.#hand(),
 			onAnswer: (job) => this.#answered(job),
-			// Another thread would fail for the same reason, so this process composes the mails.
+			// Another thread would fail for the same reason. Without threads, the main thread composes the mails.
 			onFailure: () => void this.close(),
 		});
 		this.#lanes.push(lane);
@@ -175,7 +175,10 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/** Copies the mail if a socket may keep the bytes, or if no other slab is free. */
+	/**
+	 * Copies a mail over `sliceBytes`, because a socket may still hold its bytes after `release`. Also copies if no slab
+	 * is spare.
+	 */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;
@@ -295,7 +298,7 @@ class Lane {
 		this.#ahead -= 1;
 	}
 
-	/** The thread composes one job at a time, so another job may reuse the slab. */
+	/** The slab is free even if the thread has not composed this job yet, because the thread composes jobs in order. */
 	takeBack(job: Job): void {
 		this.#jobs.delete(job);
 		this.#spare.push(job.slab);

@@ -7,9 +7,9 @@ import { planInlining } from '../content/inline-plan.js';
 import { type HtmlQuestion, readHtml } from '../content/read-html.js';
 import { answerQuestions } from './answering.js';
 
-/** Use only `inlineContent`: other functions would fetch linked style sheets and images. */
+/** Use only juice's `inlineContent`, because its other functions fetch linked style sheets and images. */
 const options: juice.Options = {
-	// Without this, `font-family: &quot;A&quot;` ends at the semicolon of the entity.
+	// Without this, juice ends `font-family: &quot;A&quot;` at the semicolon of the entity.
 	decodeStyleAttributes: true,
 	// With this, juice throws on a declaration without a name instead of writing `undefined: x`.
 	resolveCSSVariables: true,
@@ -31,7 +31,7 @@ function inlined(html: string, { inlineContent }: typeof juice): string {
 	}
 }
 
-/** Loads juice only on demand, because it takes half of the thread's start. */
+/** Loads juice only on demand, because loading takes half of the thread's start time. */
 async function inlinerFor({ inline }: HtmlQuestion): Promise<(html: string) => string> {
 	if (!inline) return (html) => html;
 	const { default: loaded } = await import('juice');

@@ -9,8 +9,8 @@ interface Inliner {
 }
 
 /**
- * Suffices for a document of 2 MiB and its tree. The young generation grows to its limit; between 4 and 16 MB, the limit
- * does not change the CPU time.
+ * The old generation suffices for a document of 2 MiB and its tree. With a young generation of 4 to 16 MB, the CPU time
+ * was the same.
  */
 const htmlLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 };
 
@@ -40,6 +40,6 @@ export function createReportReader({ spawn }: Pick<RequestThreadOptions, 'spawn'
 		deadlineMs: mailDeadlineMs,
 		...(spawn !== undefined && { spawn }),
 	});
-	// Send a copy, because a message contains the whole buffer of its bytes, which other mails may share.
+	// Send a copy, because postMessage clones the whole buffer behind the bytes, which other mails may share.
 	return { read: (bytes) => ask(new Uint8Array(bytes)), close };
 }

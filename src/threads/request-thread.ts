@@ -17,7 +17,6 @@ export interface RequestThreadOptions {
 }
 
 const startMs = 30_000;
-/** A thread may take this many times the deadline, because the machine may be busy. */
 const patience = 12;
 
 export function createRequestThread<Question, Answer>(
@@ -76,7 +75,10 @@ export function createRequestThread<Question, Answer>(
 	};
 }
 
-/** Late after `ms` of this process's CPU time, or after `patience` times `ms`: a busy machine delays threads. */
+/**
+ * Calls `onLate` after `ms` of this process's CPU time, because a busy machine delays threads. Calls it at the latest
+ * after `patience` times `ms`.
+ */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

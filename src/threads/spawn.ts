@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { Worker, type WorkerOptions } from 'node:worker_threads';
 
 /**
- * Starts `src/threads/NAME.thread.ts`. The build may put this module into dist/ or a subfolder. Tests run
- * bundles of the sources (`test/global-setup.ts`).
+ * Starts `src/threads/NAME.thread.ts`. The bundler may put this module into dist/ or a subfolder, so try several paths.
+ * For tests, `test/global-setup.ts` builds the threads into node_modules/.cache.
  */
 export function spawnThread(name: string, options: WorkerOptions = {}): Worker {
 	const built = ['./threads/', '../threads/', './', '../../node_modules/.cache/threads/']

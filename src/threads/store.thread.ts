@@ -7,7 +7,6 @@ import { answerQuestions, type Methods } from './answering.js';
 export interface OpenCommand {
 	role: 'writer' | 'reader';
 	url: string;
-	/** Excludes the clock, which cannot be copied, so a thread uses the machine's. */
 	options: Omit<OpenOptions, 'clock'>;
 }
 

@@ -5,16 +5,16 @@ import { spawnThread } from './spawn.js';
 
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 8 };
 
-/** Throws `TableError` and the signal's reason. The thread ends together with the loop. */
+/** Throws `TableError`, or the signal's reason after an abort. Ends the thread when the caller leaves the loop. */
 export async function* readInThread(
 	order: TableOrder,
 	signal: AbortSignal,
 ): AsyncGenerator<LentBundle, void, undefined> {
 	signal.throwIfAborted();
 	const worker = spawnThread('table', { workerData: order, resourceLimits });
-	// Fail after a lost bundle, because the next one would leave a gap in the rows.
+	// A `messageerror` loses a bundle. Fail, because the next bundle would leave a gap in the rows.
 	worker.on('messageerror', (error) => worker.emit('error', error));
-	// An error after the loop, which no longer listens, would end the process.
+	// After the loop nobody else listens, and an unhandled `error` event would end the process.
 	worker.on('error', () => undefined);
 	const reply = (message: TableReply, handedOver: ArrayBuffer[] = []) =>
 		worker.postMessage(message, handedOver);
@@ -53,8 +53,8 @@ export type TableMessage =
 
 export const maxSizeAhead = 12 * 1024 * 1024;
 /**
- * One transaction writes all rows read ahead. With a fifth of this limit, importing a million rows into a list of five
- * million writes three times as many bytes.
+ * All rows that are read ahead go into one transaction. With a fifth of this limit, importing a million rows into a
+ * list of five million writes three times as many bytes.
  */
 export const maxRowsAhead = 125_000;
 

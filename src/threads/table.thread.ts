@@ -48,7 +48,7 @@ function say(message: TableMessage, handedOver: ArrayBuffer[] = []): void {
 	parentPort?.postMessage(message, handedOver);
 }
 
-/** Keeps at most `maxSizeAhead`, so that short bundles do not keep the memory of long ones. */
+/** Keeps spare buffers of at most `maxSizeAhead` bytes, because buffers grow with long rows and never shrink. */
 function keep(spare: RowBytes): void {
 	const kept = [...spares, spare].reduce((sum, one) => sum + capacityOf(one), 0);
 	if (kept <= maxSizeAhead) spares.push(spare);

@@ -292,7 +292,6 @@ function plain({ name, columns }: Table, row: Row): (number | string | null)[] {
 	});
 }
 
-/** Reads a table slice by slice in key order, so memory does not grow with the table. */
 async function* slices(
 	side: Movable,
 	{ table, limit, signal, after }: Omit<Walk, 'fold'> & { after: readonly Value[] | null },

@@ -45,7 +45,10 @@ interface Means {
 	stop?: AbortSignal | null;
 }
 
-/** `isAlone`: the last call locked the whole project. The next call begins with that lock, which saves a restart. */
+/**
+ * Remembers that the last call of an operation had to lock the whole project. The next call then begins with that lock,
+ * which saves a restart.
+ */
 export interface Habit {
 	isAlone: boolean;
 }
@@ -94,9 +97,10 @@ export class Database {
 	}
 
 	/**
-	 * Locks the whole project if `holds` is absent or `operate` calls `Sql.alone`. Retries a transaction that lost its
-	 * connection, or that the server rolled back because of another one. If the answer to COMMIT was lost, `receipt` tells
-	 * whether the write is done; null: a second run does no harm. After `StoreError` "unreachable" the write may be done.
+	 * Locks the whole project if `holds` is absent or `operate` calls `Sql.alone`. Retries after a lost connection, and
+	 * if the server rolled the transaction back because of another one. If COMMIT got no answer, the retry looks for the
+	 * `receipt`, or repeats the write if there is none. After `StoreError` "unreachable", the write may or may not be
+	 * done.
 	 */
 	write<R>(
 		operate: (session: Session) => Promise<R>,
@@ -105,7 +109,7 @@ export class Database {
 		const transaction: Transaction<R> = {
 			holds: habit?.isAlone ? projectAlone : holds,
 			...{ operate, receipt, habit, isUnsure: false },
-			// A write that begins after the signal belongs to the job's cleanup.
+			// A write that begins after the abort belongs to the job's cleanup, so do not stop it.
 			stop: stop?.aborted ? null : stop,
 		};
 		return this.#told(this.#transact(transaction));
@@ -188,7 +192,7 @@ export class Database {
 		const config = this.#pools.configOf(client);
 		const silenceMs = this.#options.lockTimeoutMs / 4;
 		const stopWatching = watchSilence({ client, pipeline }, { config, silenceMs }, () => {
-			// Cut off the idle connections too, which have been silent for longer.
+			// The server has gone, so the idle connections are dead too.
 			for (const one of [client, ...this.#pools.idle]) cutOff(one);
 		});
 		const release = (isBroken: boolean) => {
@@ -252,7 +256,7 @@ export class Database {
 		const settings = [
 			set('search_path', `"${place.schema}"`),
 			set('lock_timeout', lockTimeoutMs),
-			// A lost machine must release its locks before the other transactions time out.
+			// If a client's machine is lost, the server releases its locks before other transactions time out.
 			set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),
 		];
 		return [

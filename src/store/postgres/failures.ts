@@ -6,8 +6,8 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * True if a retry may succeed: after serialization_failure or deadlock_detected, or if an earlier try of the same write
- * has already stored its answer.
+ * True after serialization_failure (40001) and deadlock_detected (40P01), and if an earlier try of the same write has
+ * stored its answer in `outcomes`.
  */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);
@@ -19,7 +19,7 @@ export function isDuplicate(error: unknown): boolean {
 	return sqlState(error) === '23505';
 }
 
-/** The connection is lost or about to end, or the server does not know what it did (statement_completion_unknown). */
+/** True if the connection is lost or about to end, or after statement_completion_unknown (40003). */
 export function isLost(error: unknown): boolean {
 	const state = sqlState(error);
 	if (state !== null) return /^(08|57P0[1235]|25P03|40003)/.test(state);
@@ -32,7 +32,10 @@ export function isReadOnly(error: unknown): boolean {
 	return sqlState(error) === '25006';
 }
 
-/** The server committed, but stopped waiting for the synchronous replica. It sends a warning without a code. */
+/**
+ * True for the warning that the server committed without waiting for the synchronous replica. Only its routine shows
+ * that, because it lacks a code.
+ */
 export function isUnreplicated({ routine }: { routine?: string | undefined }): boolean {
 	return routine === 'SyncRepWaitForLSN';
 }
@@ -47,7 +50,7 @@ const lostCodes: ReadonlySet<string> = new Set([
 	...['EAI_AGAIN', 'EINVAL', 'ENOENT', 'ENOPRIMARY', 'EUNREPLICATED'],
 ]);
 
-/** Matches the SQLSTATE (PostgreSQL, appendix A), or messages of the driver without a code. */
+/** Matches the SQLSTATE (PostgreSQL, appendix A), or the driver's message if the error has no SQLSTATE. */
 const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 	[/^55P03$/, 'locked', 'another process held the lock for too long; try again'],
 	[/^(57014|Query read timeout)$/, 'locked', 'a statement took too long; raise its timeout, or try again'],
@@ -72,7 +75,7 @@ const told: readonly [match: RegExp, code: StoreErrorCode, words: string][] = [
 export function translateFailure(error: unknown, name: string): unknown {
 	if (!(error instanceof Error)) return error;
 	const state = sqlState(error);
-	// A "FATAL" error of these classes concerns a parameter of the URL.
+	// A "FATAL" error of class 22 or 42 ends the login: the server refuses a parameter of the URL.
 	const isOfUrl = /^(22|42(?!501))/.test(state ?? '') && 'severity' in error && error.severity === 'FATAL';
 	const [, code, words] = isOfUrl
 		? [null, 'bad_url' as const, 'the server refuses a parameter of the URL']

@@ -1,6 +1,6 @@
 /**
- * Sends NOTIFY after a commit: inside the transaction, each commit would wait for the previous one. LISTEN has its own
- * connection. Workers also poll, so a lost notification delays a message but loses nothing.
+ * Sends NOTIFY after COMMIT, because PostgreSQL runs commits that contain NOTIFY one after the other. LISTEN uses a
+ * separate connection. Workers also poll, so a lost notification only delays a message.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import pg, { type ClientConfig } from 'pg';
@@ -12,7 +12,7 @@ export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-/** Calls `act` at once, then at most once in 50 ms, however many calls come. Ignores failures. */
+/** Runs `act` at the first call, then at most once in 50 ms, however often it is called. Ignores failures of `act`. */
 export class Spaced {
 	readonly #act: () => Promise<void> | void;
 	#timer: NodeJS.Timeout | null = null;
@@ -52,7 +52,9 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
 const pingEveryMs = 30_000;
 
-/** Reconnects forever. Calls `onReady` for each connection, because it may have missed a notification. */
+/**
+ * Reconnects until `stop`. Also calls `onReady` for each new connection, because a notification may have been missed.
+ */
 export function listen(
 	{ config, schema }: { config: () => ClientConfig; schema: string },
 	onReady: () => void,

@@ -34,15 +34,15 @@ export async function migrate(
 }
 
 /**
- * Returns 0 if there are no tables of mailctl. Throws `StoreError` "not_a_database" if the server is too old,
- * "newer_schema" unless `mayBeNewer`, and "moved" unless a mark is allowed.
+ * Returns 0 if mailctl's tables are missing. Throws `StoreError`: "not_a_database" if the server is too old,
+ * "newer_schema" unless `mayBeNewer`, and "moved" unless `mayBeMarked`.
  */
 export async function readVersion(
 	sql: Sql,
 	name: string,
 	{ mayBeNewer = false, mayBeMarked = false }: { mayBeNewer?: boolean; mayBeMarked?: boolean } = {},
 ): Promise<number> {
-	// Many programs have a table named "migrations", so check that it is mailctl's.
+	// Many programs have a table named "migrations", so look for a table that only mailctl has.
 	const [row] = await sql.tuples<[isOurs: number, runs: number]>(
 		`SELECT ${isTable('message_firsts')}, current_setting('server_version_num')::int`,
 	);
@@ -65,7 +65,7 @@ export async function readVersion(
 	throw newerSchema(name, version, schemaVersion);
 }
 
-/** After a wait for a lock, to_regclass() reads the session's old cache and misses new tables. */
+/** Avoids to_regclass(): after a wait for a lock, it reads the session's old cache and misses new tables. */
 function isTable(name: string): string {
 	return `EXISTS (SELECT 1 FROM pg_tables WHERE schemaname = current_schema() AND tablename = '${name}')`;
 }

@@ -41,7 +41,8 @@ export function createPipeline(client: ClientBase): Pipeline {
 	const begin = (): RoundTrip => {
 		const trip = new RoundTrip(onEnd);
 		trips += 1;
-		// Answers arrive together, and operations then ask their next questions within the tick.
+		// Wait for the end of the tick: answers arrive together, and operations ask their next questions within the same
+		// tick.
 		nextTick(() => {
 			open = null;
 			trip.end();
@@ -190,7 +191,6 @@ const numeric: ReadonlySet<number> = new Set([
 	types.numeric,
 ]);
 
-/** Maps numbers to numbers, booleans to 1 or 0, bytea to a Buffer, and the rest to text. */
 function parserOf(oid: number): (text: string) => unknown {
 	if (numeric.has(oid)) return Number;
 	if (oid === types.bool) return (text) => (text === 't' ? 1 : 0);

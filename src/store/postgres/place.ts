@@ -52,7 +52,7 @@ export function readPlace(text: string): Place {
 }
 
 function assertParameters(params: URLSearchParams): void {
-	// A typo in `?schema=` would open another project, so reject unknown parameters.
+	// A typo such as `?shema=` would open another project, so reject names that resemble mailctl's parameters.
 	for (const name of params.keys()) {
 		const [meant] = own.includes(name) ? [] : suggest(name, own);
 		if (meant !== undefined) throw refusal(`has a parameter ?${name}=; did you mean ${meant}?`);

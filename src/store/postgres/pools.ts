@@ -6,7 +6,7 @@ import type { Place } from './place.js';
 const connectTimeoutMs = 10_000;
 const listenTimeoutMs = 10_000;
 
-/** Closes the connection after a failed login, which the driver leaves open. */
+/** The driver leaves the connection open after a failed login, so this class closes it. */
 class Client extends pg.Client {
 	constructor(config?: ClientConfig) {
 		super(config);
@@ -139,11 +139,14 @@ export function watchSilence(
 
 export function cutOff(client: PoolClient): void {
 	const error = Object.assign(new Error('the server stopped answering'), { code: 'ETIMEDOUT' });
-	// pg closes a connection only with a message, which a dead server never reads.
+	// Destroy the socket, because pg's end() only sends a message, which a dead server never reads.
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
-/** Cancels the statement, so that its transaction fails. A pooler ends the connection instead. Never rejects. */
+/**
+ * Cancels the running statement, so that its transaction fails. If a pooler prevents that, cuts the connection off.
+ * Never rejects.
+ */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
 	other.on('error', () => undefined);

@@ -1,8 +1,8 @@
 -- The schema of version 1. A later version adds a migration (`migrations.ts`) and leaves this file as it is.
 --
 -- `../sqlite/schema.sqlite.sql` explains the tables, which both databases share. Times, flags and counts are BIGINT,
--- and texts compare by their bytes. SQLite appends the id to each index; here an index names it. Ids of subscribers
--- come from a sequence, which no writer locks.
+-- and texts compare by their bytes. Indexes name the id, which SQLite appends by itself. Ids of subscribers come from a
+-- sequence, so that writers need not wait for each other.
 
 CREATE TABLE migrations (
 	version BIGINT PRIMARY KEY,
@@ -638,14 +638,14 @@ CREATE TABLE webhook_attempts (
 
 -- Many machines -----------------------------------------------------------------------------------------------------
 
--- The process that deletes expired data for all.
+-- One row: the process that deletes expired data for all. After `until_at`, another process may take over.
 CREATE TABLE leaders (
 	role TEXT COLLATE "C" PRIMARY KEY,
 	holder TEXT COLLATE "C" NOT NULL,
 	until_at BIGINT NOT NULL
 );
 
--- Answers of writes, for a process whose COMMIT got no answer (`receipts.ts`).
+-- Answers of writes. A process whose COMMIT got no answer looks for the write's answer here (`receipts.ts`).
 CREATE TABLE outcomes (
 	op TEXT COLLATE "C" PRIMARY KEY,
 	answer BYTEA NOT NULL,

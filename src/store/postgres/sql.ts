@@ -199,8 +199,8 @@ const maxOctets = 3;
 const isNull = -1;
 
 /**
- * Encodes a column of all rows as a binary array, which needs no escaping or parsing: dimensions, flags,
- * element type, length and lower bound, then each element after its length (`array_recv` in
+ * Encodes one column of all rows as a binary array, which needs neither escaping nor parsing. The array has dimensions,
+ * flags, element type, length and lower bound, then each element after its length (`array_recv` in PostgreSQL's
  * src/backend/utils/adt/arrayfuncs.c).
  */
 export function arrayOf(type: ElementType, rows: readonly (readonly SqlValue[])[], at: number): Buffer {

@@ -46,7 +46,6 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 	const { role = 'cli', isTrial = false, keys = [], lockTimeoutMs = 10_000 } = options;
 	const place = readPlace(options.url);
 	const clock = createDatabaseClock(options.clock);
-	// A dry run needs a single connection, whose transaction shows its earlier changes.
 	const size = isTrial ? 1 : (place.pool ?? sizes[role] ?? 2);
 	const { onWait } = options;
 	const database = new Database({ place, size, role, keys, lockTimeoutMs, isTrial, onWait });
@@ -149,8 +148,8 @@ async function prepare(
 }
 
 /**
- * Bounces lock the whole project, so record them after the other settlements. After an interruption the caller repeats
- * settlements that were not recorded.
+ * Recording a bounce locks the whole project, so record the other settlements first, without that lock. The caller
+ * repeats settlements that an interruption left out.
  */
 async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
 	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));
@@ -167,8 +166,8 @@ async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) 
 type PutBatch = (command: Command<'putImportBatch'>) => Promise<ImportAck>;
 
 /**
- * Inserts without looking addresses up, which is a tenth faster while all rows are new. Repeats a refused batch with
- * look-ups.
+ * Inserts without looking addresses up, which is a tenth faster while all rows are new. If an address exists, repeats
+ * the batch with look-ups.
  */
 function expectingNew(put: PutBatch): PutBatch {
 	return (command) =>

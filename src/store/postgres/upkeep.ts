@@ -1,6 +1,7 @@
 /**
- * Measures the clock and sends heartbeats; the leading process also deletes expired data. Each heartbeat extends the
- * leader's term, and when the term has ended, another process leads. A session lock would not last through a pooler.
+ * Measures the server's clock and sends heartbeats. One process, the leader, also deletes expired data. Its heartbeats
+ * extend its term; when the term has ended, another process takes over. A session lock instead of a term would not last
+ * through a pooler.
  */
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import {
@@ -50,7 +51,9 @@ export class Upkeep {
 		await this.#ticking;
 	}
 
-	/** Ends the heartbeat and the leader's term, so that other processes need not wait for their end. Never rejects. */
+	/**
+	 * Ends the heartbeat and the leader's term, so that other processes need not wait until they expire. Never rejects.
+	 */
 	async end(): Promise<void> {
 		clearInterval(this.#timer);
 		await this.#ticking;
@@ -144,8 +147,8 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 			if (steady === undefined) return;
 			const asked = steady();
 			const found = await sql.number(serverClock);
-			// The server read its clock between question and answer. Keep an offset within that interval, so that the clock
-			// does not jump.
+			// The server read its clock between question and answer, which bounds the offset. Keep an offset within the
+			// bounds, so that the clock does not jump.
 			const [least, most] = [found - steady(), found - asked];
 			if (ahead === null || ahead < least || ahead > most) ahead = Math.round((least + most) / 2);
 		},

@@ -30,8 +30,8 @@ const pagesAtOnce = 1_024;
 const mostWords = 5;
 
 /**
- * Copies the database as of the start. Other processes keep working, but cannot truncate the log meanwhile. Throws
- * `DatabaseMissing`, `StoreError` and the signal's reason.
+ * Copies the state that the database has at the start. Other processes keep working, but cannot truncate the log
+ * meanwhile. Throws `DatabaseMissing`, `StoreError` and the signal's reason.
  */
 export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	const { path, into, name } = options;
@@ -41,7 +41,8 @@ export async function backupSqlite(options: BackupOptions): Promise<BackedUp> {
 	try {
 		db = openUntouched(file);
 		assertOurs(db, path);
-		// SQLite's backup API starts over whenever another process writes. An open snapshot does not see later writes.
+		// SQLite's backup API starts over when another process writes. Within an open snapshot it does not, because the
+		// snapshot does not see the write.
 		db.exec('BEGIN');
 		db.prepare('SELECT count(*) FROM sqlite_schema').get();
 		isRead = true;
@@ -144,8 +145,8 @@ const logs = ['-wal', '-journal', '-shm'];
 const waitMs = 2_000;
 
 /**
- * Renames the log too, even if the database is damaged or missing, because SQLite would apply the log to the new file.
- * Throws "busy_elsewhere" if a process has the database open.
+ * Renames the log too, even if the database is damaged or missing, because SQLite would apply the old log to the new
+ * file. Throws "busy_elsewhere" if a process has the database open.
  */
 export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
 	const db = state === 'sound' ? lockAlone(file) : null;
@@ -191,7 +192,7 @@ function within(copy: string, name: string, change: (db: Database.Database) => v
 	}
 }
 
-/** A killed restore can leave a second hard link to a database. Removes it, because a write to one changes both. */
+/** Removes a second hard link that a killed restore left, because a write to one name changes the file of both. */
 export async function removeSecondNames(file: string, prefix: string): Promise<void> {
 	const own = statSync(file, { throwIfNoEntry: false });
 	if (own === undefined || own.nlink < 2) return;
@@ -221,7 +222,7 @@ export function lockAlone(file: string, marked: { mayBeMarked?: boolean } = {}):
 export function assertAlone(file: string): void {
 	const db = new Database(file, { fileMustExist: true, timeout: waitMs });
 	try {
-		// In exclusive mode, this connection fails if another connection is open.
+		// In exclusive mode, BEGIN fails while another connection is open.
 		db.pragma('locking_mode = EXCLUSIVE');
 		db.exec('BEGIN EXCLUSIVE; ROLLBACK');
 	} catch (error) {

@@ -47,7 +47,10 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 	}
 }
 
-/** When two processes open a new file, both switch it to WAL, and SQLite answers "busy" at once despite `busy_timeout`. */
+/**
+ * Retries, because two processes that open a new file both switch it to WAL. SQLite then answers "busy" to one of them
+ * at once, despite `busy_timeout`.
+ */
 function whileBusy(timeoutMs: number, attempt: () => void): void {
 	const pauseMs = 20;
 	const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -62,7 +65,9 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 	}
 }
 
-/** Creates the file before SQLite does, to set mode 0600 whatever the umask. SQLite copies the mode to -wal and -shm. */
+/**
+ * Creates the file before SQLite does, to set mode 0600 whatever the umask. SQLite gives -wal and -shm the same mode.
+ */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = lookAt(path);
@@ -74,7 +79,6 @@ function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (mode === 'existing') throw new DatabaseMissing(path);
 	try {
 		makeFolder(dirname(path));
-		// 'x' keeps a file that another process creates meanwhile.
 		closeSync(openSync(path, 'ax', 0o600));
 		chmodSync(path, 0o600);
 		onCreated?.();
@@ -105,7 +109,7 @@ function closeToOthers(path: string): void {
 	}
 }
 
-/** Node's recursive mkdir never returns in some folders, such as /proc. */
+/** Avoids Node's recursive mkdir, which never returns for some paths, such as in /proc. */
 export function makeFolder(folder: string): void {
 	if (existsSync(folder)) return;
 	assertNotHome(folder);
@@ -185,7 +189,10 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
-/** SQLite's WAL index grows by 32 KiB. If that fails, SQLite does not say why, so compare the free space with it. */
+/**
+ * SQLite's WAL index grows by 32 KiB at a time. If that fails, SQLite's error does not say why. With less free space
+ * than this, the reason is a full disk.
+ */
 const logIndexBytes = 32_768;
 
 export function freeBytes(path: string): number {
@@ -229,8 +236,8 @@ function reasonOf(code: string): string {
 }
 
 /**
- * Returns SQLite's messages about damage. Throws `StoreError` if the disk failed, which SQLite reports only as `… error
- * code=266`; the lowest byte is the kind of error.
+ * Returns SQLite's messages about damage. Throws `StoreError` if the disk failed. SQLite shows that only by a message
+ * such as `error code=266`, whose lowest byte is SQLITE_IOERR.
  */
 export function findDamage(
 	db: Database.Database,

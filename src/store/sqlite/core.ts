@@ -1,5 +1,5 @@
 /**
- * Types of the core as SQLite runs it. The build removes `async` and `await` from `src/store/core`
+ * Types of the synchronous core for SQLite. The build removes `async` and `await` from `src/store/core`
  * (`scripts/sync-twin.mjs`), so a transaction begins and ends in one turn of the event loop.
  */
 import * as core from '../core/core.js';

@@ -1,6 +1,6 @@
 /**
- * Groups batches of an import into transactions that hold the lock for a limited time. Each commit rewrites most pages
- * of a large index: with 5,000 rows per commit, a million rows take twice the time.
+ * Groups batches of an import into transactions that hold the lock for a limited time. Large groups are faster, because
+ * each commit rewrites most pages of a large index. With 5,000 rows per commit, a million rows take twice as long.
  */
 
 import type { Ack, ImportCounts } from '../../api/capabilities.js';
@@ -15,7 +15,10 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-/** SQLite recompiles all statements before and after a `load` group, which does not pay off for fewer rows. */
+/**
+ * For a `load` group, SQLite recompiles all statements twice, because foreign keys go off and on. Fewer rows are not
+ * worth that.
+ */
 const fewestExpected = 20_000;
 const maxRefused = 10_000;
 
@@ -49,8 +52,8 @@ export class ImportLine {
 	}
 
 	/**
-	 * Resolves after all rows are committed. The position commits with each part. A failure rejects all waiting batches
-	 * of the import.
+	 * Resolves after all rows of the batch are committed. Each transaction also stores the position that the import has
+	 * reached. A failure rejects all waiting batches of the import.
 	 */
 	put(command: PutCommand): Promise<ImportAck> {
 		return new Promise((resolve, reject) => {

@@ -40,8 +40,8 @@ export function fileAt(path: string): string {
 }
 
 /**
- * Opens a database without changing its files. A read-only connection leaves an existing log as it is, but would leave
- * an empty log behind if there was none.
+ * Opens a database without changing its files. If a log exists, a read-only connection keeps it from being
+ * checkpointed. If none exists, a read-only connection would leave an empty log behind, so the connection may write.
  */
 export function openUntouched(path: string): Database.Database {
 	const hasLog = ['-wal', '-journal'].some((suffix) => existsSync(path + suffix));
@@ -83,7 +83,7 @@ function inspectionOf(
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
 				return findDamage(db, { path, how: pragma, most: mostWords });
 			}),
-		/** Null: no foreign objects. A trigger of another program would run within mailctl's statements. */
+		/** Finds a schema object of another program, or null. A foreign trigger would run within mailctl's statements. */
 		findForeign: (): string | null => {
 			const ours = schemaObjects();
 			const all = db.prepare<[], string>(objectsText).pluck().all();

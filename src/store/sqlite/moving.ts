@@ -31,7 +31,7 @@ import { createSql } from './sql.js';
 
 const cacheKiB = 131_072;
 
-/** Returns the tables that a move copies. SQLite and PostgreSQL have the same columns in them. */
+/** Returns the tables that a move copies. They have the same columns on SQLite and PostgreSQL. */
 export function projectTables(): Table[] {
 	const db = new Database(':memory:');
 	for (const { sql } of migrations) db.exec(sql);
@@ -241,7 +241,7 @@ export class MovableSqlite implements Movable {
 	}
 }
 
-/** Creates the tables and the mark together, so that a kill never leaves an empty database beside the source. */
+/** Creates the tables and the mark together, so that a kill never leaves an empty database without a mark. */
 function make(path: string, mark: Mark): void {
 	const isNew = !existsSync(path);
 	const file = isNew ? `${path}.begun` : path;

@@ -27,8 +27,9 @@ CREATE TABLE processes (
 	heartbeat_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row: the clock that the times of the queue follow. `ahead` is the machine's clock minus its steady clock, which
--- restarts with each boot. `proven` is JSON: the time for retention, which the database measures (`core/processes.ts`).
+-- One row: the clock on which the queue's times are based. `ahead` is the machine's clock minus its steady clock, which
+-- restarts at each boot. `proven` is JSON: the time that has certainly passed, on which retention relies
+-- (`core/processes.ts`).
 CREATE TABLE clock (
 	id INTEGER PRIMARY KEY CHECK (id = 1),
 	boot TEXT NOT NULL,
@@ -97,7 +98,6 @@ CREATE TABLE list_counters (
 	PRIMARY KEY (list_id, shard)
 ) STRICT, WITHOUT ROWID;
 
--- Counts subscribers by the time when they joined the list.
 CREATE TABLE list_joined (
 	list_id INTEGER NOT NULL,
 	quarter INTEGER NOT NULL,
@@ -107,7 +107,8 @@ CREATE TABLE list_joined (
 ) STRICT, WITHOUT ROWID;
 
 -- `email` is '' and `email_folded` is NULL if the value equals `email_key`, so the substring filter reads
--- coalesce(email_folded, email_key). `import_seq` is the last import that saw the row; it shows duplicates in a file.
+-- coalesce(email_folded, email_key). `import_seq` is the last import that contained the address; it shows duplicates in
+-- a file.
 CREATE TABLE subscribers (
 	id INTEGER PRIMARY KEY,
 	list_id INTEGER NOT NULL REFERENCES lists (id),
@@ -151,7 +152,7 @@ CREATE TABLE suppressions (
 	expires_at INTEGER,
 	PRIMARY KEY (email_key, reason, list_id)
 ) STRICT, WITHOUT ROWID;
--- Deleting a list makes its few suppressions apply to all lists.
+-- Deleting a list reads this index, to make the list's few suppressions apply to all lists.
 CREATE INDEX suppressions_of_list ON suppressions (list_id) WHERE list_id > 0;
 
 CREATE TABLE erased (
@@ -173,7 +174,7 @@ CREATE TABLE imports (
 ) STRICT;
 CREATE UNIQUE INDEX imports_unfinished ON imports (key) WHERE finished_at IS NULL;
 
--- Answers stay until the session is finished, so that a repeated batch gets the same answer.
+-- Answers stay until the import is finished, so that a repeated batch gets the same answer.
 CREATE TABLE import_acks (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	first INTEGER NOT NULL,
@@ -181,8 +182,8 @@ CREATE TABLE import_acks (
 	PRIMARY KEY (import_seq, first)
 ) STRICT;
 
--- Imports into lists of another service go row by row. These are the rows after the last acknowledged batch that such
--- an import was about to create or update.
+-- An import into another service goes row by row. Before it creates or updates a subscriber there, it stores its intent
+-- here, which stays until the batch is acknowledged.
 CREATE TABLE import_intents (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	row INTEGER NOT NULL,
@@ -190,7 +191,7 @@ CREATE TABLE import_intents (
 	PRIMARY KEY (import_seq, row)
 ) STRICT, WITHOUT ROWID;
 
--- Addresses of such an import; each is stored as a part of its hash.
+-- Shortened hashes of addresses that an import into another service has done, to find duplicates.
 CREATE TABLE import_addresses (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	hash TEXT NOT NULL,
@@ -219,7 +220,7 @@ CREATE TABLE templates (
 	updated_at INTEGER NOT NULL
 ) STRICT;
 
--- `used_at` is the last submission of the content, exact to a day. Retention deleted its bodies at `dropped_at`.
+-- `used_at` is the last submission of the content, exact to a day. `dropped_at` is when retention deleted its bodies.
 CREATE TABLE contents (
 	sha256 TEXT PRIMARY KEY,
 	subject TEXT NOT NULL,
@@ -231,8 +232,8 @@ CREATE TABLE contents (
 ) STRICT;
 CREATE INDEX contents_by_use ON contents (used_at) WHERE dropped_at IS NULL;
 
--- Each file is stored once, by its hash. `expires_at` is NULL if a content names the file; otherwise the upload is
--- deleted then. `bytes` is the last column, so that SQLite reads the others without it.
+-- Each file is stored once, by its hash. An upload that no content names is deleted at `expires_at`, which is NULL for
+-- all other files. `bytes` is the last column, so that SQLite reads the others without it.
 CREATE TABLE attachments (
 	sha256 TEXT PRIMARY KEY,
 	size INTEGER NOT NULL,
@@ -242,7 +243,7 @@ CREATE TABLE attachments (
 ) STRICT;
 CREATE INDEX attachments_expiring ON attachments (expires_at) WHERE expires_at IS NOT NULL;
 
--- Clients that uploaded the file. Any other client must upload it before it can name the file by its hash.
+-- Clients that uploaded the file. Other clients cannot name it by its hash until they have uploaded it too.
 CREATE TABLE attachment_owners (
 	sha256 TEXT NOT NULL REFERENCES attachments (sha256) ON DELETE CASCADE,
 	owner TEXT NOT NULL,
@@ -262,12 +263,14 @@ CREATE INDEX contents_of_attachment ON content_attachments (sha256);
 
 -- Campaigns ---------------------------------------------------------------------------------------------------------
 
--- `position` counts acknowledged rows of batches; rows from lists count only in `staged`, `suppressed`, `rejected` and
--- `left_out`. `requests` is 1 if the rows are send requests, each with a submission. `is_complete`: no more rows come.
--- `owner` is the name of the token that created it; NULL: the database's owner. `courier` is 'smtp', or 'api' for the
--- send API of a service. No message is leased before `opens_at`. Retention deleted the first messages at `dropped_at`.
--- `is_again` is 1 if the user asked to send the same mail again; a repeated command then finds this campaign. `rate` is
--- the rate that the last command asked for, and the next command uses it.
+-- `position` counts acknowledged rows of batches. Rows from lists count only in `staged`, `suppressed`, `rejected` and
+-- `left_out`.
+-- `requests` is 1 if the rows are send requests, each with a submission. `is_complete` is 1 if no more rows come.
+-- `owner` is the name of the token that created the campaign; NULL: the database's owner.
+-- `courier` is 'smtp', or 'api' for the send API of a service. No message is leased before `opens_at`.
+-- `dropped_at` is when retention deleted the first messages of the campaign.
+-- `is_again` is 1 if the user asked to send the same mail again; a repeated command then finds this campaign.
+-- `rate` is the rate that the last command asked for, and the next command uses it.
 CREATE TABLE campaigns (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	id TEXT NOT NULL UNIQUE,
@@ -298,10 +301,10 @@ CREATE TABLE campaigns (
 	is_again INTEGER NOT NULL DEFAULT 0,
 	rate TEXT
 ) STRICT;
--- A lease takes the campaign that has waited longest.
+-- A lease serves the campaign first that has waited longest.
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 
--- How far each list of a campaign has been expanded. `counts` has how many were left out, and why.
+-- How far each list of a campaign has been expanded. `counts` is JSON: how many people were left out, by reason.
 CREATE TABLE campaign_lists (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	list_id INTEGER NOT NULL,
@@ -310,8 +313,8 @@ CREATE TABLE campaign_lists (
 	PRIMARY KEY (campaign_seq, list_id)
 ) STRICT, WITHOUT ROWID;
 
--- Answers stay while the campaign is staged, so that a repeated batch gets the same answer. `first` is the batch's first
--- row; the row `-list_id` has the rejected recipients of a list.
+-- Answers stay while the campaign is staged, so that a repeated batch gets the same answer. `first` is the batch's
+-- first row, or `-list_id` for the rejected recipients of a list.
 CREATE TABLE campaign_acks (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	first INTEGER NOT NULL,
@@ -319,7 +322,8 @@ CREATE TABLE campaign_acks (
 	PRIMARY KEY (campaign_seq, first)
 ) STRICT;
 
--- Results of batch rows, one per recipient, with `n` from 1. A row without a message has `to_email` and the reason.
+-- Results of batch rows, one per recipient, with `n` from 1. A recipient without a message has `to_email` and the
+-- reason.
 CREATE TABLE campaign_results (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	n INTEGER NOT NULL,
@@ -330,7 +334,7 @@ CREATE TABLE campaign_results (
 	error TEXT,
 	PRIMARY KEY (campaign_seq, n)
 ) STRICT, WITHOUT ROWID;
--- The few results of a campaign without a message.
+-- The few recipients of a campaign that got no message.
 CREATE INDEX campaign_results_refused ON campaign_results (campaign_seq, n) WHERE to_email IS NOT NULL;
 
 -- Submissions and messages ------------------------------------------------------------------------------------------
@@ -363,8 +367,8 @@ CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
 CREATE INDEX submissions_with_copies ON submissions (seq)
 WHERE instr(envelope, '"reply_to":[],"cc":[],"bcc":[]') = 0;
 
--- Addresses that a campaign left out. If a send call joined the campaign by its UUID, the row has `submission_seq` and
--- `campaign` instead of `campaign_seq`; `list_id` is then NULL unless the call names a list.
+-- Addresses that a campaign left out. For a send call that joined the campaign by its UUID, `submission_seq` and
+-- `campaign` replace `campaign_seq`; `list_id` is the list that the call names, or NULL.
 CREATE TABLE campaign_left_out (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	campaign_seq INTEGER REFERENCES campaigns (seq),
@@ -382,14 +386,14 @@ CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
 CREATE INDEX left_out_of_submission ON campaign_left_out (submission_seq) WHERE submission_seq IS NOT NULL;
 
 -- `lane` is 0 for single transactional calls, -1 for single bulk calls, otherwise the campaign's seq.
--- `wake_at` is when a worker may take the row, if its campaign is released: due_at while it waits, the end of the lease
--- while it is leased, NULL once it is final. So workers find due messages and expired leases in the same index.
--- A campaign's uuids are hashes of (campaign, address), so an address gets one message (`messageUuid`; in a batch, one
--- of each content).
--- `state` stays 'staged' after the release of the campaign, until the first lease (`seenState`).
+-- `wake_at` is when a worker may take the row, if its campaign is released: `due_at` while it waits, the end of the
+-- lease while it is leased, NULL once it is final. So one index finds due messages and expired leases.
+-- A campaign's `uuid` is a hash of campaign and address, so that an address gets one message (`messageUuid`). For send
+-- requests, the mail is hashed too, so that an address gets each different mail once.
+-- `state` stays 'staged' until the first lease, even after the release of the campaign (`seenState`).
 -- `fence` counts the leases of a message, so that only the outcome of the last lease is recorded. `lease_owner` is NULL
 -- in a leased row that was canceled during its lease.
--- `called` is the fence of the lease under which a call of a send API began: if that lease is lost, the message may
+-- `called` is the fence of the lease under which a call of a send API began. If that lease is lost, the message may
 -- have been sent.
 CREATE TABLE messages (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -413,8 +417,8 @@ CREATE TABLE messages (
 	called INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX messages_by_uuid ON messages (uuid);
--- Leases read this index. The id precedes the state, so that they read a lane in order. It ends with the state, so
--- that the index alone can count waiting messages by state.
+-- Leases read this index. `id` precedes `state`, so that a lease reads a lane in order. The index includes `state`, so
+-- that counting waiting messages by state reads only the index.
 CREATE INDEX messages_due ON messages (lane, wake_at, id, state) WHERE wake_at IS NOT NULL;
 CREATE INDEX messages_of_address ON messages (to_key);
 CREATE INDEX messages_of_submission ON messages (submission_seq);
@@ -434,8 +438,9 @@ CREATE TABLE attempts (
 	PRIMARY KEY (message_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- A worker keeps a row here, with the fence of its lease, while it composes a message that may crash it. If the lease
--- was lost, the worker crashed; the third such row makes the message fail. The table is nearly always empty.
+-- While a worker composes a large or suspect message, which may crash it, the worker keeps a row here with the fence of
+-- its lease. A row of a lost lease shows a crash, and the third makes the message fail. The table is nearly always
+-- empty.
 CREATE TABLE compositions (
 	message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
 	fence INTEGER NOT NULL,
@@ -481,7 +486,7 @@ CREATE TABLE limit_uses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX limit_uses_by_end ON limit_uses (until);
 
--- Messages that are set aside for a limit. Their `wake_at` is the largest integer.
+-- Messages that are set aside for a limit. Their `wake_at` is the largest integer, so that no lease finds them.
 CREATE TABLE limit_waiting (
 	message_id INTEGER PRIMARY KEY,
 	limit_key TEXT NOT NULL,
@@ -526,8 +531,8 @@ CREATE TABLE message_firsts (
 	PRIMARY KEY (message_id, type, link, machine)
 ) STRICT, WITHOUT ROWID;
 
--- The hash of each returned mail, so that a mail that is read twice counts once. The table has no addresses.
--- `ends_run` is 1 if this soft bounce reached the limit; the next run of bounces starts after it.
+-- The hash of each returned mail, so that a mail that is read twice counts once. The table has no addresses. `ends_run`
+-- is 1 if this soft bounce reached the limit; the next count of soft bounces starts after it.
 CREATE TABLE bounce_reports (
 	sha256 TEXT PRIMARY KEY,
 	message_id INTEGER NOT NULL,
@@ -548,7 +553,7 @@ CREATE TABLE daily_figures (
 	PRIMARY KEY (scope, day, type, audience, shard)
 ) STRICT, WITHOUT ROWID;
 
--- Sums of quarters give the hours of every time zone.
+-- Quarters of an hour add up to the hours of every time zone.
 CREATE TABLE quarter_figures (
 	scope TEXT NOT NULL,
 	quarter INTEGER NOT NULL,
@@ -584,8 +589,8 @@ CREATE TABLE bounce_figures (
 	PRIMARY KEY (scope, quarter, domain, type, code, shard)
 ) STRICT, WITHOUT ROWID;
 
--- Messages that bounced, by the quarters when they were sent and first bounced, so that a report reads no messages.
--- -1 stands for "never".
+-- Counts bounced messages by the quarters when they were sent and first bounced (`soft`, `hard`), so that a report
+-- reads no messages. -1: never.
 CREATE TABLE bounced_figures (
 	hard INTEGER NOT NULL,
 	soft INTEGER NOT NULL,
@@ -641,7 +646,6 @@ CREATE TABLE deleted_bounced (
 	PRIMARY KEY (tag, campaign, sent, soft, hard)
 ) STRICT, WITHOUT ROWID;
 
--- Counts deleted messages of campaigns by state.
 CREATE TABLE deleted_states (
 	campaign TEXT NOT NULL,
 	state TEXT NOT NULL,
@@ -649,7 +653,7 @@ CREATE TABLE deleted_states (
 	PRIMARY KEY (campaign, state)
 ) STRICT, WITHOUT ROWID;
 
--- Counts deleted messages of send calls that joined a campaign by its UUID.
+-- Counts deleted messages of send calls that named a campaign's UUID.
 CREATE TABLE deleted_joined (
 	campaign TEXT NOT NULL,
 	state TEXT NOT NULL,
@@ -682,7 +686,7 @@ CREATE TABLE webhooks (
 	stopped_at INTEGER
 ) STRICT;
 
--- `due_at` is when a sender may take the row: while it waits, or at the end of its lease; NULL once it is final.
+-- `due_at` is when a sender may take the row: its due time, or the end of its lease; NULL once it is final.
 -- `attempts_before` counts the attempts before the last replay, which restarts the schedule.
 CREATE TABLE webhook_deliveries (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -53,7 +53,7 @@ export interface OpenOptions {
 	role?: string;
 	lockTimeoutMs?: number;
 	onLocked?: (() => () => void) | undefined;
-	/** Opens and clicks may wait this long for other writes; 200 ms by default. */
+	/** How long an event of an open or a click may wait to share a commit; 200 ms by default. */
 	eventDelayMs?: number;
 	/** `apart`: a timer checkpoints the log, so that no commit has to. */
 	upkeep?: 'apart' | 'with_commits';
@@ -65,10 +65,10 @@ export interface OpenOptions {
 /** SQLite blocks the thread while it waits for a lock, so wait briefly and retry after other work. */
 const busyTimeoutMs = 10;
 /**
- * A process alone loads faster with large groups and a long log. With others it pauses after a group, and checkpoints
- * the log after releasing the lock, because a checkpoint within a commit took half a second. A server does large work
- * in slices, so that requests need not wait; smaller slices would rewrite whole index pages more often. Its small
- * groups keep both of its threads busy.
+ * A process that is alone loads faster with large groups and a long log. A process beside others pauses after a group,
+ * so that the others can write. In the pause it checkpoints the log, because a checkpoint within a commit took half a
+ * second. A server does large work in slices, so that requests need not wait; smaller slices would rewrite index pages
+ * more often. Its groups are small, so that the main thread can handle answers while the writing thread works.
  */
 const paces = {
 	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 15, pauseEveryMs: 1_000, logPages: 50_000 },
@@ -176,7 +176,7 @@ export class SqliteStore implements Store {
 		this.#kept.follow(sql, { isBeat });
 		if (!isBeat) return;
 		beat(sql, me, now);
-		// All processes that use a file run on this machine, which knows their pids, so do not wait for lost heartbeats.
+		// All processes of a file run on this machine, which knows their PIDs, so do not wait until heartbeats expire.
 		reclaimLeases(sql, { me, heardBefore: now, now });
 		if (clock.steady !== undefined) proveTime(sql, { now, steady, boot: processPlace() });
 		this.#pace = this.#paces[findOthers(sql, me, now).length > 0 ? 1 : 0];
@@ -233,8 +233,8 @@ export class SqliteStore implements Store {
 	}
 
 	/**
-	 * Deleted data stays in the file and the log until the log is truncated, which a reader can prevent. Throws
-	 * `StoreError` "not_overwritten".
+	 * Truncates the log, because deleted data stays in the file and the log until then. Throws `StoreError`
+	 * "not_overwritten" if a reading process or the disk prevents that.
 	 */
 	async #overwrite<R>(result: R): Promise<R> {
 		const failed = (why: string, cause?: unknown) => {
@@ -298,14 +298,18 @@ interface ReadingConnection {
 	core: Core;
 }
 
-/** Thousands of reads in a row would delay signals and progress. */
+/**
+ * After this time, reads wait for a turn of the event loop, because thousands in a row would delay signals and
+ * progress.
+ */
 const longestTurn: Micros = 50 * microsPerMs;
 
 export function createReads({ db, path, core }: ReadingConnection): Reads {
 	const begin = db.prepare('BEGIN');
 	const commit = db.prepare('COMMIT');
 	const rollback = db.prepare('ROLLBACK');
-	// A damaged file fails the commit, too, but nobody catches an error of a microtask. The read itself has reported it.
+	// In a damaged file, the commit fails too. Ignore its error: nobody can catch it in a microtask, and the read has
+	// reported it.
 	const end = () => {
 		try {
 			if (db.inTransaction) commit.run();
@@ -337,14 +341,14 @@ const smallestStep: Micros = microsPerSecond;
 const longestBehind: Micros = 600 * microsPerSecond;
 
 /**
- * Handles steps of the machine's clock while processes run (NTP, a machine that slept). The database stores the clock
- * that its queue times follow. The first process that writes after a step moves these times, so that leases and waits
- * keep their length.
+ * Follows steps of the machine's clock (NTP, a machine that slept). The database stores the clock on which the queue's
+ * times are based. After a step, the first process that writes moves these times, so that leases and waits keep their
+ * length.
  */
 class KeptClock {
 	readonly #clock: Clock;
 	readonly #boot: string;
-	/** False until the first `follow` if there is no boot id: the stored values may belong to an earlier boot. */
+	/** Without a boot id, false until the first `follow`, because the stored clock may be from an earlier boot. */
 	#isKnown: boolean;
 	#lastAhead: Micros | null = null;
 	#step: { by: Micros; at: Micros } | null = null;
@@ -368,7 +372,7 @@ class KeptClock {
 		const isKnown = this.#isKnown && kept?.boot === this.#boot;
 		this.#isKnown = true;
 		if (kept === undefined || !isKnown) {
-			// After a reboot, only the clock knows how long the machine was off, so do not move the times.
+			// After a reboot, do not move the times: only the machine's clock knows how long the machine was off.
 			sql.run(
 				`INSERT INTO clock (id, boot, ahead) VALUES (1, ?, ?)
 				ON CONFLICT (id) DO UPDATE SET boot = excluded.boot, ahead = excluded.ahead`,
@@ -426,8 +430,8 @@ function readBoot(): string {
 }
 
 /**
- * Due messages stay due, and future times stay as far away as before. If the clock goes back, messages queued after the
- * new time move too, which takes six seconds for a million rows.
+ * Due messages stay due, and future times stay as far away as before. If the clock goes back, messages that were due
+ * between the new and the old time move too. For a million rows, this takes six seconds.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;

@@ -52,8 +52,8 @@ interface LogState {
 }
 
 /**
- * Truncates a log that has not grown since the last tick, and checkpoints a long one. A commit does neither, because
- * its request would wait.
+ * Truncates a log that has not grown since the last tick, and checkpoints a long one. Commits do neither, because their
+ * requests would wait.
  */
 export function tendLog(db: Database.Database, before: number): number {
 	return orAsItIs(before, () => {

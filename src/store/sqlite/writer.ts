@@ -18,9 +18,9 @@ import {
 interface WriteOptions {
 	maxDelayMs?: number;
 	/**
-	 * `bulk`: the operation is alone in its group and needs no savepoint. For a savepoint, SQLite copies each changed page
-	 * to memory: most of an index for 100,000 unordered rows. `load`: also without foreign keys, so that a statement can
-	 * insert many rows; the operation has checked its references.
+	 * `bulk`: the operation is alone in its group and needs no savepoint. For a savepoint, SQLite would copy each changed
+	 * page to memory: with 100,000 unordered rows, most of an index. `load`: like `bulk`, but without foreign keys, so
+	 * that a statement can insert many rows. The operation must check its references itself.
 	 */
 	group?: 'shared' | 'bulk' | 'load';
 	isSetup?: boolean;
@@ -39,7 +39,10 @@ interface WriterOptions {
 
 export interface Pace {
 	maxGroupMs: number;
-	/** Operations of a group may take this many times as long as BEGIN and COMMIT. Further operations wait for the next group. */
+	/**
+	 * A group ends when its operations have taken this many times as long as BEGIN and COMMIT. The rest waits for the
+	 * next group.
+	 */
 	maxGroupCosts?: number;
 	pauseMs: number;
 	pauseEveryMs?: number;
@@ -52,7 +55,7 @@ interface Pending {
 	reject(error: unknown): void;
 }
 
-/** Shorter than the pauses of other processes, so that a retry falls into one. */
+/** Shorter than the pause of another process, so that a retry falls into that pause. */
 const retryDelay = { firstMs: 2, maxMs: 4 };
 const longGroupMs = 20;
 
@@ -206,7 +209,10 @@ export class Writer {
 		for (const reject of failed) reject();
 	}
 
-	/** Throws only errors that end the transaction. The operation that caused one is then in `succeeded`. */
+	/**
+	 * Throws only errors that end the transaction. The failed operation is then in `succeeded`, all of which the caller
+	 * rejects.
+	 */
 	#runGroup(succeeded: Pending[], failed: (() => void)[], pace: Pace): void {
 		const { maxGroupMs, maxGroupCosts = Number.POSITIVE_INFINITY } = pace;
 		const { savepoint, release, undo } = this.#statements;
@@ -266,7 +272,9 @@ function rejectAll(operations: readonly Pending[], error: unknown): void {
 }
 
 const mebibyte = 1_048_576;
-/** With less free space, checkpoints the log before each group, so that a full disk leaves only one group in it. */
+/**
+ * If less space is free, the log is checkpointed before each group, so that a full disk leaves only one group in it.
+ */
 const spareBytes = 512 * mebibyte;
 const smallBytes = mebibyte / 4;
 const heldBytes = 16 * mebibyte;
@@ -274,8 +282,8 @@ const mostTries = 50;
 const pauseMs = 20;
 
 /**
- * Reserves disk space for the checkpoint. A log that fills the disk could never be checkpointed, and would block all
- * writes.
+ * Keeps enough space free for a checkpoint. If the log filled the disk, SQLite could never checkpoint it, and all
+ * writes would fail.
  */
 class LogRoom {
 	readonly #db: Database.Database;
@@ -301,7 +309,7 @@ class LogRoom {
 		this.#copyBack();
 	}
 
-	/** To be called before the commit. Throws `StoreError` "disk_full" if the log would not fit. */
+	/** Call it before COMMIT. Throws `StoreError` "disk_full" if a checkpoint of the group would fill the disk. */
 	assertFits(): void {
 		if (!this.#isScarce) return;
 		const growth = (this.#pages.get() ?? 0) * this.#pageSize - sizeOf(this.#path);
