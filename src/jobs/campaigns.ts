@@ -27,9 +27,7 @@ export const maxRowsBytes = 4 * 1024 * 1024 - 64 * 1024;
 
 const defaultRows = 2_000;
 
-/**
- * Resolves when the sink has acknowledged all rows and completed the campaign. Expects rows that fit into one batch.
- */
+/** Resolves after the sink has acknowledged all rows and completed the campaign. Expects rows that fit a batch. */
 export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 	const { session, rows, sink, signal, onProgress } = job;
 	const { batchRows = defaultRows, batchBytes = maxRowsBytes } = job;
@@ -68,10 +66,7 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has position ${ack.position}`);
 }
 
-/**
- * Turns a row that cannot be used into a refused recipient, so that each line of the source has a result. An empty cell
- * overrides the subscriber's stored value.
- */
+/** An unusable row becomes a refused recipient, because each line gets a result. An empty cell overrides meta. */
 export function toRecipient(row: TableRow, { email, variables }: CampaignColumns): Recipient {
 	const { line, cells } = row;
 	const to = (cells[email] ?? '').trim().slice(0, maxAddress);
@@ -111,9 +106,7 @@ const textKeys: ReadonlySet<string> = new Set([
 	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
 ]);
 
-/**
- * In `textKeys`, replaces a number by its source text if a JavaScript number would lose digits or the decimal point.
- */
+/** In `textKeys`, replaces a number by its source text if JavaScript would drop digits or the decimal point. */
 function withoutLongNumbers(request: unknown): unknown {
 	if (!isRecord(request)) return withoutExactNumbers(request);
 	const entries = Object.entries(request).map(([key, value]) => [

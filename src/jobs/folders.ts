@@ -2,10 +2,7 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { assertNotHome, codeOf } from '../api/errors.js';
 
-/**
- * Returns the topmost folder that it created. Avoids Node's `recursive` option, which never returns for some paths,
- * such as in /proc.
- */
+/** Returns the topmost folder created. Avoids mkdir's `recursive`, which never returns for some paths (/proc). */
 export function makeFolders(path: string): string | undefined {
 	try {
 		mkdirSync(path, { mode: 0o700 });

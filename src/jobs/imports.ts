@@ -1,7 +1,6 @@
 /**
- * Runs an import as a session of numbered batches. Acknowledged rows stay imported, and a later run with the same key
- * continues after them. An embedded engine gets several batches before it answers the first, so that they share a
- * commit.
+ * Runs an import as a session of numbered batches. Acknowledged rows stay, and a later run with the same key continues
+ * after them. An embedded engine gets several batches before it answers, so that they share a commit.
  */
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts, noImportCounts } from '../api/counts.js';
@@ -180,10 +179,7 @@ class ImportRun {
 		return totals;
 	}
 
-	/**
-	 * An earlier run may have been killed after sending rows and before storing their rejects, so ask for the rejects
-	 * again.
-	 */
+	/** An earlier run may have ended between sending rows and storing their rejects, so ask for the rejects again. */
 	async #answer(batch: Batch): Promise<Answer> {
 		const { first, count } = batch;
 		const skipped = Math.min(count, Math.max(0, this.#resumedAt - first));

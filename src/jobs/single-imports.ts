@@ -253,10 +253,7 @@ class RowWriter {
 		return this.#parts.pages.prepare(rows);
 	}
 
-	/**
-	 * Rejects a row that the service refuses, with the service's message. If a write gets no answer, looks the address
-	 * up. Throws all other errors.
-	 */
+	/** Rejects a row that the service refuses. Without an answer, looks the address up. Throws all other errors. */
 	async settle(row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 		const { pages, spec } = this.#parts;
 		const found = isEmailAddress(row.email) ? await pages.find(row.email) : null;
@@ -268,10 +265,7 @@ class RowWriter {
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/**
-	 * For a row that the import ignores: deactivates the subscriber if the row is inactive or has a `disable_reason`.
-	 * Returns whether it did.
-	 */
+	/** Deactivates the subscriber of an ignored row if the row is inactive or has a `disable_reason`. True if it did. */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;
@@ -398,10 +392,7 @@ function isRefusal({ code }: ApiError): boolean {
 	return code === 'invalid' || code === 'conflict' || code === 'unprocessable' || code === 'too_large';
 }
 
-/**
- * True if the error may mean that the address exists. The caller looks it up, because error texts differ between
- * services.
- */
+/** True if the error may mean that the address exists. Error texts differ by service, so the caller looks it up. */
 function speaksOfAddress({ fields }: ApiError): boolean {
 	return fields === null || Object.hasOwn(fields, 'email') || Object.hasOwn(fields, nonFieldErrors);
 }

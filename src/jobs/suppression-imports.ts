@@ -50,10 +50,7 @@ export class SuppressionBatches implements Imports {
 		return this.#counts;
 	}
 
-	/**
-	 * A duplicate has the same address, reason, list and expiry. Invalid rows are never duplicates, so that the service
-	 * reports each.
-	 */
+	/** Duplicates have the same address, reason, list and expiry. The service reports every invalid row. */
 	#isNew(row: SuppressionRow): boolean {
 		if (suppressionRowFields.parse(row, 'create').kind === 'invalid') return true;
 		const { email, reason, list_id, expires_at } = row;

@@ -26,10 +26,7 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/**
-	 * Set for a client that sees only its own campaigns. `unless` then ignores campaigns of others, and a `key` that
-	 * another client has used is a `conflict`.
-	 */
+	/** Set if a client sees only its own campaigns: `unless` skips other campaigns, whose `key` is a `conflict`. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;
@@ -57,10 +54,7 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Subscribers of a list on another service. The part `first` deletes rows that an interrupted run staged, because the
- * list may have changed since.
- */
+/** Subscribers of another service's list. `first` deletes staged rows, because the list may have changed since. */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;
@@ -76,9 +70,7 @@ export type PeopleAck =
 export type RequestedRow =
 	| {
 			kind: 'request';
-			/**
-			 * Send requests for the same mail share this UUID, so that an address in several of these requests gets one mail.
-			 */
+			/** Send requests for the same mail share this UUID, so that an address in several of them gets one mail. */
 			alike: Uuid;
 			submission: Omit<Submission, 'recipients' | 'campaign'>;
 			recipients: readonly { to: string; to_key: string }[];

@@ -7,10 +7,7 @@ import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
 
-/**
- * The mark is stored under this migration version, so that a release without `engine migrate` refuses the database as
- * newer.
- */
+/** The mark's version in `migrations`. A release without `engine migrate` refuses the database as newer. */
 export const markVersion = 2_000_000_000;
 
 export interface Mark {
@@ -36,10 +33,7 @@ export function whyMarked({ role, isOver, other, at }: Mark): string {
 	return `is being moved to ${other} since ${time}: repeat "engine migrate" to continue it, or add --undo to stop it`;
 }
 
-/**
- * Thrown if a move has marked the database. `wanted`: the caller wanted to use its data (`data`) or to replace it
- * (`place`).
- */
+/** A move has marked the database. `wanted`: the caller would use its data, or replace it (`place`). */
 export class DatabaseMarked extends StoreError {
 	override readonly name = 'DatabaseMarked';
 	readonly database: string;

@@ -288,10 +288,7 @@ const writes = {
 	deleteList: op<{ id: number; now: Micros }, boolean>(),
 	clearList: op<{ id: number; now: Micros }, number | null>(),
 
-	/**
-	 * `if_exists`: `skip` keeps an existing subscriber, and `update` changes it and merges meta. If absent, an existing
-	 * subscriber is refused.
-	 */
+	/** `if_exists`: `skip` keeps and `update` changes an existing subscriber (merging meta); absent: refuses it. */
 	createSubscriber: op<
 		{ list_id: number; input: inputs.SubscriberInput; if_exists?: 'skip' | 'update'; now: Micros },
 		Written<records.Subscriber>
@@ -312,18 +309,12 @@ const writes = {
 		overwrites: true,
 	}),
 	liftErasure: op<{ email_key: string }, boolean>(),
-	/**
-	 * A suppression that never expires also deactivates the subscribers with its address. Rejects erased addresses and
-	 * missing lists.
-	 */
+	/** A suppression that never expires deactivates subscribers. Rejects erased addresses and missing lists. */
 	putSuppressions: op<
 		{ rows: readonly suppressions.NewSuppression[]; now: Micros },
 		suppressions.SuppressionAck
 	>(),
-	/**
-	 * A null `reason` means all reasons, and a null `list_id` all lists. Does not reactivate subscribers. Returns null if
-	 * nothing matched.
-	 */
+	/** A null `reason` or `list_id` means all. Keeps subscribers inactive. Returns null if nothing matched. */
 	removeSuppressions: op<
 		{ email_key: string; reason: suppressions.SuppressionReason | null; list_id: number | null; now: Micros },
 		suppressions.SuppressionRemoval | null
@@ -341,10 +332,7 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteWebhook: op<{ id: number }, boolean>(),
-	/**
-	 * Leases deliveries that are due or have an expired lease. `shares` limits their number for the webhooks that it
-	 * names, and `each` for every other webhook.
-	 */
+	/** Leases deliveries that are due or have an expired lease: per webhook its `max` in `shares`, else `each`. */
 	leaseDeliveries: op<queues.LeaseDeliveries, queues.DeliveryLease>({
 		repeatable: true,
 		records: true,
@@ -374,10 +362,7 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteTemplate: op<{ id: Uuid }, boolean>(),
-	/**
-	 * The caller has checked `bytes` against `sha256`. Also deletes expired uploads. Returns null if the owner has too
-	 * many unused uploads.
-	 */
+	/** Expects checked bytes. Deletes expired uploads too. Returns null if the owner has too many unused uploads. */
 	putAttachment: op<{ sha256: string; bytes: Uint8Array; owner?: string; now: Micros }, StoredBytes | null>({
 		repeatable: true,
 		prepares: true,
@@ -437,10 +422,7 @@ const writes = {
 		campaigns.ListAck | null
 	>(),
 	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
-	/**
-	 * With `isAgain`, makes uncertain messages due again. Otherwise makes messages uncertain that an interrupted
-	 * `--retry-unknown` left waiting.
-	 */
+	/** Makes uncertain messages due (`isAgain`), or marks messages as uncertain that an interrupted retry left due. */
 	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
 	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
 	putCampaignBatch: op<
@@ -493,10 +475,7 @@ const writes = {
 		// Do not delay an unsubscription: the person waits for the answer, and must not get more mail meanwhile.
 		waits: ({ events }) => (events.every(isReading) ? 'as_opens' : 'not'),
 	}),
-	/**
-	 * Records at most one report of each kind per message. Updates the message, the figures, the suppressions and the
-	 * subscribers.
-	 */
+	/** Records each kind of report once per message. Updates message, figures, suppressions and subscribers. */
 	recordReport: op<ReturnedReport, ReportOutcome>({ records: true }),
 };
 
@@ -523,8 +502,7 @@ const queue = {
 	),
 	/**
 	 * Marks messages before a call of a send API, which cannot be undone. If the lease ends during the call, the message
-	 * becomes `uncertain`. `isCalling` false removes the mark after a call without effect. `gathers`: the write may wait
-	 * to share a commit.
+	 * becomes `uncertain`. `isCalling` false removes the mark. `gathers`: may wait to share a commit.
 	 */
 	setCalling: op<{ fences: readonly queues.Fence[]; isCalling: boolean; gathers?: boolean }, void>({
 		repeatable: true,
@@ -543,10 +521,7 @@ const queue = {
 	 * repeated pause keeps its first `since`.
 	 */
 	pause: op<Pick<queues.QueuePause, 'kind' | 'reason' | 'retry_at'> & { now: Micros }, queues.QueuePause>(),
-	/**
-	 * Returns false if no pause of these kinds exists. With `retry_at`, messages deferred because a server refused the
-	 * sender become due by then.
-	 */
+	/** Returns false if no such pause exists. Messages deferred for a refused sender become due by `retry_at`. */
 	resume: op<{ kinds: readonly queues.QueuePause['kind'][]; retry_at?: Micros }, boolean>({ wakes: true }),
 };
 
@@ -573,10 +548,7 @@ const steps = {
 		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
 	>({ repeatable: true }),
 	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
-	/**
-	 * One transaction of `lease`. `isCut`: it has set aside as many messages for limits as one transaction may, and more
-	 * may be due.
-	 */
+	/** One transaction of `lease`. `isCut`: it set aside the most messages allowed for limits; more may be due. */
 	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,

@@ -15,10 +15,7 @@ export interface LeaseCommand {
 	scope: MessageScope | null;
 	/** The most messages a second, shared by all workers that ask for a rate. */
 	perSecond?: number;
-	/**
-	 * The caller knows that no other process sends messages of the scope, so the store ends leases of other owners at
-	 * once.
-	 */
+	/** No other process sends messages of the scope, so the store ends leases of other owners at once. */
 	alone?: true;
 }
 
@@ -88,10 +85,7 @@ export interface LimitWait {
 	wait: Micros;
 }
 
-/**
- * Identifies one lease of a message. Each lease adds one to `fence`, so that the store can ignore late outcomes of
- * earlier leases.
- */
+/** Identifies a lease: each lease adds one to `fence`, so that late outcomes of earlier leases are ignored. */
 export interface Fence {
 	message: Uuid;
 	fence: number;

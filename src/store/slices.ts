@@ -163,10 +163,7 @@ export async function deleteFieldInSlices(
 	return await step('deleteField', command);
 }
 
-/**
- * Works in slices, because setting a million messages aside for a limit in one transaction would block other writes for
- * too long.
- */
+/** Setting a million messages aside for a limit in one transaction would block other writes for too long. */
 export async function leaseInSlices(
 	leaseSlice: () => Promise<{ leased: Leased[]; isCut: boolean }>,
 ): Promise<Leased[]> {
@@ -176,10 +173,7 @@ export async function leaseInSlices(
 	}
 }
 
-/**
- * Pauses after each slice for as long as the slice took, so that other writes get a turn. A part is done when its
- * `drop` returns a null `next`.
- */
+/** After each slice, rests as long as it took, so that others can write. A null `next` ends the part. */
 export async function dropInSlices<Drop>(
 	parts: readonly { drop: Drop; slice: number }[],
 	now: Micros,

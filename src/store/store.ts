@@ -19,10 +19,7 @@ export interface Store {
 	close(): Promise<void>;
 }
 
-/**
- * After an abort, an operation that works in slices starts no new slice and rejects with the reason. A repeated call
- * continues it.
- */
+/** After an abort, an operation in slices starts no new slice and rejects with the reason. A repeat continues it. */
 export interface Means {
 	signal?: AbortSignal | undefined;
 }
@@ -90,10 +87,7 @@ export interface ChosenSlice extends Chosen {
 
 export interface ChosenTuples extends ChosenSlice {
 	keys: TupleKeys;
-	/**
-	 * The caller parses and checks `meta` itself, so the store returns the stored text unchecked. This saves an eighth of
-	 * the time.
-	 */
+	/** The caller checks the parsed `meta`, so the store returns the stored text. This saves an eighth of the time. */
 	isChecked?: true;
 }
 
@@ -111,9 +105,8 @@ export type Question =
 	| { kind: 'template'; id: string | null; name?: string };
 
 /**
- * `known`: this mail, or another report of the same kind about the message, has been recorded. `unmatched`: the message
- * or the recipient does not exist. `in_flight`: the message is leased, so try again after the worker has recorded its
- * outcome.
+ * `known`: this mail, or a report of the same kind about the message, has been recorded before. `unmatched`: the
+ * message or recipient does not exist. `in_flight`: the message is leased, so try again after its outcome.
  */
 export type ReportOutcome =
 	| ({ kind: 'recorded' } & RecordedReport)

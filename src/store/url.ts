@@ -64,10 +64,7 @@ export function forServerPrograms(url: string): { url: string; schema: string } 
 	return { url: named.href, schema };
 }
 
-/**
- * True if the path does not exist. False for a broken link or a folder without permission, because opening the file
- * reports those errors.
- */
+/** True if the path is missing; false for a broken link or forbidden folder, because opening reports those. */
 export function isMissingFile(url: string): boolean {
 	return !isPostgres(url) && isMissing(url);
 }

@@ -175,10 +175,7 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/**
-	 * Copies a mail over `sliceBytes`, because a socket may still hold its bytes after `release`. Also copies if no slab
-	 * is spare.
-	 */
+	/** Copies the mail if a socket may hold it after `release` (over `sliceBytes`), or if no slab is spare. */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;

@@ -75,10 +75,7 @@ export function createRequestThread<Question, Answer>(
 	};
 }
 
-/**
- * Calls `onLate` after `ms` of this process's CPU time, because a busy machine delays threads. Calls it at the latest
- * after `patience` times `ms`.
- */
+/** Late after `ms` of this process's CPU time, as a busy machine delays threads, or after `patience` times `ms`. */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

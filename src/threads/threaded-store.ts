@@ -20,10 +20,7 @@ export interface ThreadedOptions extends OpenOptions {
 /** V8's young generation grows to 48 MiB by default; rows and answers need less. */
 const resourceLimits = { maxYoungGenerationSizeMb: 12 };
 
-/**
- * Reads see all acknowledged writes. The threads use the machine's clock, because `options.clock` cannot be sent to a
- * thread.
- */
+/** Reads see all acknowledged writes. The clock cannot be sent to a thread, so threads use the machine's. */
 export async function openThreadedStore(url: string, options: ThreadedOptions): Promise<Store> {
 	databaseFile(url);
 	const { onFailure, isOneThread = false, spawn = spawnThread, clock: _, ...opening } = options;

@@ -45,10 +45,7 @@ interface Means {
 	stop?: AbortSignal | null;
 }
 
-/**
- * Remembers that the last call of an operation had to lock the whole project. The next call then begins with that lock,
- * which saves a restart.
- */
+/** `isAlone`: the last call had to lock the whole project. The next begins with that lock, to save a restart. */
 export interface Habit {
 	isAlone: boolean;
 }
@@ -98,9 +95,8 @@ export class Database {
 
 	/**
 	 * Locks the whole project if `holds` is absent or `operate` calls `Sql.alone`. Retries after a lost connection, and
-	 * if the server rolled the transaction back because of another one. If COMMIT got no answer, the retry looks for the
-	 * `receipt`, or repeats the write if there is none. After `StoreError` "unreachable", the write may or may not be
-	 * done.
+	 * if the server rolled back because of another transaction. If COMMIT got no answer, the retry looks for `receipt`;
+	 * without one, it repeats the write. After `StoreError` "unreachable", the write may be done.
 	 */
 	write<R>(
 		operate: (session: Session) => Promise<R>,

@@ -32,10 +32,7 @@ export function isReadOnly(error: unknown): boolean {
 	return sqlState(error) === '25006';
 }
 
-/**
- * True for the warning that the server committed without waiting for the synchronous replica. Only its routine shows
- * that, because it lacks a code.
- */
+/** True if the server warns that it committed before its synchronous replica did. The warning has no code. */
 export function isUnreplicated({ routine }: { routine?: string | undefined }): boolean {
 	return routine === 'SyncRepWaitForLSN';
 }

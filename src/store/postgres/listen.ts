@@ -52,9 +52,7 @@ const firstWaitMs = 1_000;
 const longestWaitMs = 60_000;
 const pingEveryMs = 30_000;
 
-/**
- * Reconnects until `stop`. Also calls `onReady` for each new connection, because a notification may have been missed.
- */
+/** Reconnects until `stop`. Each connect calls `onReady`, because a notification may have been missed. */
 export function listen(
 	{ config, schema }: { config: () => ClientConfig; schema: string },
 	onReady: () => void,

@@ -143,10 +143,7 @@ export function cutOff(client: PoolClient): void {
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
-/**
- * Cancels the running statement, so that its transaction fails. If a pooler prevents that, cuts the connection off.
- * Never rejects.
- */
+/** Cancels the statement, so that its transaction fails; through a pooler, cuts the client off. Never rejects. */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
 	other.on('error', () => undefined);

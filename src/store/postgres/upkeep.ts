@@ -1,7 +1,6 @@
 /**
- * Measures the server's clock and sends heartbeats. One process, the leader, also deletes expired data. Its heartbeats
- * extend its term; when the term has ended, another process takes over. A session lock instead of a term would not last
- * through a pooler.
+ * Measures the server's clock and sends heartbeats. The leading process also deletes expired data. Its heartbeats
+ * extend its term, after which another process leads. A session lock would not last through a pooler.
  */
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import {
@@ -51,9 +50,7 @@ export class Upkeep {
 		await this.#ticking;
 	}
 
-	/**
-	 * Ends the heartbeat and the leader's term, so that other processes need not wait until they expire. Never rejects.
-	 */
+	/** Ends the heartbeat and the leader's term, so that others need not wait until they expire. Never rejects. */
 	async end(): Promise<void> {
 		clearInterval(this.#timer);
 		await this.#ticking;

@@ -47,10 +47,7 @@ export function openConnection(options: ConnectionOptions): Database.Database {
 	}
 }
 
-/**
- * Retries, because two processes that open a new file both switch it to WAL. SQLite then answers "busy" to one of them
- * at once, despite `busy_timeout`.
- */
+/** Two processes that open a new file both switch it to WAL; one gets "busy" at once despite `busy_timeout`. */
 function whileBusy(timeoutMs: number, attempt: () => void): void {
 	const pauseMs = 20;
 	const sleeper = new Int32Array(new SharedArrayBuffer(4));
@@ -65,9 +62,7 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 	}
 }
 
-/**
- * Creates the file before SQLite does, to set mode 0600 whatever the umask. SQLite gives -wal and -shm the same mode.
- */
+/** Creates the file before SQLite, for mode 0600 whatever the umask. SQLite gives -wal and -shm the same mode. */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = lookAt(path);
@@ -189,10 +184,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
-/**
- * SQLite's WAL index grows by 32 KiB at a time. If that fails, SQLite's error does not say why. With less free space
- * than this, the reason is a full disk.
- */
+/** SQLite's WAL index grows by 32 KiB. If that fails with less space free, the disk is full; SQLite does not say. */
 const logIndexBytes = 32_768;
 
 export function freeBytes(path: string): number {

@@ -15,10 +15,7 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-/**
- * For a `load` group, SQLite recompiles all statements twice, because foreign keys go off and on. Fewer rows are not
- * worth that.
- */
+/** Before and after a `load` group, SQLite recompiles all statements. Fewer rows are not worth that. */
 const fewestExpected = 20_000;
 const maxRefused = 10_000;
 

@@ -98,10 +98,7 @@ export function createSql(db: Database.Database, keys: readonly WrappingKey[] = 
 		({ table }, names, places) =>
 			`INSERT OR ROLLBACK INTO ${table} (${names}) VALUES ${Array(rowsTogether).fill(`(${places})`).join(', ')}`,
 	);
-	/**
-	 * With OR ROLLBACK, an existing row rolls back the transaction, so SQLite need not copy pages to undo only the
-	 * statement.
-	 */
+	/** With OR ROLLBACK, an existing row ends the transaction, and SQLite copies no pages to undo the statement. */
 	const insertMany = (into: Insertion, rows: readonly (readonly SqlValue[])[]) => {
 		const insert = insertionOfMany(into);
 		let at = 0;

@@ -298,10 +298,7 @@ interface ReadingConnection {
 	core: Core;
 }
 
-/**
- * After this time, reads wait for a turn of the event loop, because thousands in a row would delay signals and
- * progress.
- */
+/** After this time, reads wait for a turn of the event loop, so that they do not delay signals and progress. */
 const longestTurn: Micros = 50 * microsPerMs;
 
 export function createReads({ db, path, core }: ReadingConnection): Reads {

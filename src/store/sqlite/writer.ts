@@ -39,10 +39,7 @@ interface WriterOptions {
 
 export interface Pace {
 	maxGroupMs: number;
-	/**
-	 * A group ends when its operations have taken this many times as long as BEGIN and COMMIT. The rest waits for the
-	 * next group.
-	 */
+	/** A group ends after this many times the duration of BEGIN and COMMIT. The rest waits for the next group. */
 	maxGroupCosts?: number;
 	pauseMs: number;
 	pauseEveryMs?: number;
@@ -209,10 +206,7 @@ export class Writer {
 		for (const reject of failed) reject();
 	}
 
-	/**
-	 * Throws only errors that end the transaction. The failed operation is then in `succeeded`, all of which the caller
-	 * rejects.
-	 */
+	/** Throws only errors that end the transaction. `succeeded` then also has the operation that failed. */
 	#runGroup(succeeded: Pending[], failed: (() => void)[], pace: Pace): void {
 		const { maxGroupMs, maxGroupCosts = Number.POSITIVE_INFINITY } = pace;
 		const { savepoint, release, undo } = this.#statements;
@@ -272,9 +266,7 @@ function rejectAll(operations: readonly Pending[], error: unknown): void {
 }
 
 const mebibyte = 1_048_576;
-/**
- * If less space is free, the log is checkpointed before each group, so that a full disk leaves only one group in it.
- */
+/** If less space is free, each group first checkpoints the log: a full disk then leaves one group in it. */
 const spareBytes = 512 * mebibyte;
 const smallBytes = mebibyte / 4;
 const heldBytes = 16 * mebibyte;
