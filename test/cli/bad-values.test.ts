@@ -60,7 +60,7 @@ describe('a value of the wrong kind', () => {
 		['integer', ['1.5', '-1', '1e3', '0x10', '99999999999999999999', ' ']],
 		['duration', ['10', '-5s', '5 min', '25d', '1y']],
 		['date', ['2026-02-30', '31.11.2026', '11/01/2026', '2026-1-1', '7 days']],
-	] as const)('is rejected for each format other than %s', async (wanted, values) => {
+	] as const)('is rejected if the option needs a different format: %s', async (wanted, values) => {
 		const found = typed.find(({ kind }) => kind === wanted);
 		if (found === undefined) throw new Error(`no option is a ${wanted}`);
 		const { leaf, flag } = found;
@@ -96,7 +96,7 @@ describe('a path that the system rejects', () => {
 		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
 		[['templates', 'push', long], `${long}: name too long`],
 		[['engine', 'backup', long], `${long} cannot be written: its name is too long`],
-	])('is reported with exit 2: mailctl %j', async (words, reason) => {
+	])('makes the command exit with 2 and the reason: mailctl %j', async (words, reason) => {
 		const { code, stdout, stderr } = await cli(words);
 		expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`${reason}\n`)]);
 	});
@@ -172,7 +172,7 @@ describe('a malformed text', () => {
 			kind === 'file' ? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }] : [],
 		),
 	);
-	it.each(files)('is rejected as the path of a file: mailctl $line', async ({ flag, leaf }) => {
+	it.each(files)('is rejected as a file path by mailctl $line', async ({ flag, leaf }) => {
 		const project = await ready();
 		const words = [
 			...completed(leaf, flag).map((word) =>

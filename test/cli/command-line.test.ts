@@ -30,7 +30,7 @@ describe('a hint', () => {
 			[mailctl('engine', 'settings', 'set', 'smtp_ca', '-'), ' < ca.pem'],
 			'mailctl --db news.db engine settings set smtp_ca - < ca.pem',
 		],
-	])('contains the target in each command of %j', (hint, said) => {
+	])('names the database in every command that it proposes: %j', (hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});
 
@@ -49,18 +49,18 @@ describe('a hint', () => {
 		],
 		['with --help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
 		['of help', mailctl('--help'), 'mailctl --help'],
-	])('leaves a command %s unchanged', (_what, hint, said) => {
+	])('adds no target to a command %s', (_what, hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});
 
-	it("adds no base URL to commands that run on the database's machine", () => {
+	it('adds no base URL to commands that run only on the database’s machine', () => {
 		const hint = [mailctl('engine', 'queue', 'resume'), ', on that machine; ', mailctl('messages', 'list')];
 		expect(hintText(hint, remote)).toBe(
 			'mailctl engine queue resume, on that machine; mailctl --base-url https://mail.example.com messages list',
 		);
 	});
 
-	it('adds the target only to commands that use it', async () => {
+	it('adds the target only to commands that accept one', async () => {
 		const withIt = (await allCommands()).filter(({ path }) =>
 			hintText(mailctl(...path.split(' ')), local).includes('--db'),
 		);
@@ -71,14 +71,14 @@ describe('a hint', () => {
 		);
 	});
 
-	it('does not change text quoted from a service', () => {
+	it('keeps text quoted from a service unchanged', () => {
 		const text = 'give the id of "mailctl lists list", mailctl lists list, mailctl serve (pid 4711)';
 		expect(hintText([text, '; ', mailctl('lists', 'list')], local)).toBe(
 			`${text}; mailctl --db news.db lists list`,
 		);
 	});
 
-	it('is unchanged if no option names the target', () => {
+	it('has no target if no option named one', () => {
 		expect(hintText(mailctl('lists', 'list'), unnamed)).toBe('mailctl lists list');
 	});
 });
@@ -93,7 +93,7 @@ describe('the target in messages', () => {
 		[['-p', 'local'], 'mailctl -p local lists list'],
 		[['-plocal'], 'mailctl -p local lists list'],
 		[[], 'mailctl lists list'],
-	])('is added to the commands of hints, in text and in JSON: %j', async (flags, command) => {
+	])('is added to each command of a hint, in text and in JSON: %j', async (flags, command) => {
 		const words = [...flags, 'lists', 'get', '99'];
 		expect((await cli(words, { connect })).stderr).toBe(`error: list 99 not found\nhint: ${command}\n`);
 		const { stderr } = await cli([...words, '-o', 'json'], { connect });
@@ -111,12 +111,12 @@ describe('the target in messages', () => {
 		expect(stderr).toBe(`error: list 99 not found\nhint: mailctl ${words.join(' ')} lists list\n`);
 	});
 
-	it('is omitted if the environment names it', async () => {
+	it('is omitted if an environment variable names it', async () => {
 		const { stderr } = await cli(['lists', 'get', '99'], { connect, env: { MAILCTL_DB: 'news.db' } });
 		expect(stderr).toContain('hint: mailctl lists list\n');
 	});
 
-	it('is not added to commands in an error of the service', async () => {
+	it('is not added to commands in a service’s own error', async () => {
 		const { stderr } = await cli(['--db', 'news.db', 'lists', 'list'], {
 			connect: failing(new ApiError('conflict', 'no: mailctl lists list')),
 		});

@@ -118,7 +118,7 @@ describe('engine secrets', () => {
 		expect(logins).toEqual([password]);
 	});
 
-	it('makes commands end with 78 without the key or with another one', async () => {
+	it('makes commands exit with 78 without the key or with another one', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const other = {
 			MAILCTL_KEY_FILE: await project.file('other', `${randomBytes(32).toString('base64')}\n`),
@@ -206,7 +206,7 @@ describe('engine secrets while a server runs', () => {
 	it.each([
 		['wrap', '--dry-run'],
 		['unwrap', '--yes'],
-	])('%s %s ends with 2, names the running process and the fix, and changes nothing', async (...words) => {
+	])('%s %s exits with 2, names the running process and the fix, and changes nothing', async (...words) => {
 		const before = stored();
 		const { code, stderr } = await project.run(['engine', 'secrets', ...words], { env });
 		expect({ code, stderr }).toMatchObject({

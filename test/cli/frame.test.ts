@@ -74,7 +74,7 @@ describe('the command line', () => {
 		[['--token=opensesame', 'f'], "unknown option '--token'", 'did you mean --token-file or --token-stdin?'],
 		[['--tokn-file', 'f', 'lists', 'list'], "unknown option '--tokn-file'", 'did you mean --token-file?'],
 		[['lists', 'list', '--timeout', '0s'], '--timeout: "0s" must be more than zero', null],
-	] as const)('ends with 2 for %j', async (argv, message, hint) => {
+	] as const)('exits with 2 for %j', async (argv, message, hint) => {
 		const { code, stdout, stderr } = await cli(argv, { connect: connectTo([]) });
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 		expect(stderr).toBe(`error: ${message}\n${hint === null ? '' : `hint: ${hint}\n`}`);
@@ -124,7 +124,7 @@ describe('the command line', () => {
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--inactive'") });
 	});
 
-	it('ends with 12 when --deadline passes', async () => {
+	it('exits with 12 when --deadline passes', async () => {
 		const connect: Connect = () => new Promise((_, reject) => setTimeout(() => reject(new Error('cut')), 60));
 		const { code, stderr } = await cli(['lists', 'list', '--deadline', '20ms'], { connect });
 		expect({ code, stderr }).toEqual({ code: 12, stderr: 'error: out of time: --deadline 20ms\n' });
@@ -299,7 +299,7 @@ describe('configuration', () => {
 		);
 	});
 
-	it('ends with 78 if unreadable, and stays unchanged', async () => {
+	it('exits with 78 if unreadable, and stays unchanged', async () => {
 		for (const text of ['{"profiles": ', '[]', '{"profiles": {"a": {"db": 1}}}']) {
 			const HOME = await home(text);
 			const { code } = await cli(['config', 'set', 'output', 'json'], { env: { HOME } });

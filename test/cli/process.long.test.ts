@@ -38,7 +38,7 @@ describe('the process', () => {
 		['| head -1', '1\tList 1\t2\t1\t2026-11-01T10:00:00.000000Z\n'],
 		['-o json | head -1', '[\n'],
 		['-o ndjson | head -c 6', '{"id":'],
-	])('ends with 0 and no message if its reader closes the pipe (%s)', (rest, expected) => {
+	])('exits with 0 and no message if its reader closes the pipe (%s)', (rest, expected) => {
 		const { stdout, stderr } = shell(`"$NODE" "$P" lists list ${rest}; echo "code \${PIPESTATUS[0]}" >&2`);
 		expect({ stdout, stderr }).toEqual({ stdout: expected, stderr: 'code 0\n' });
 	});

@@ -66,7 +66,7 @@ describe('--query', () => {
 		await project.json(['lists', 'delete', 'Quiet', '--confirm', 'Quiet']);
 	});
 
-	it('ends with 2 if it fails on a read, and warns if it fails after a change', async () => {
+	it('exits with 2 if it fails on a read, and warns if it fails after a change', async () => {
 		expect(await asked('sum(@)')).toMatchObject({
 			code: 2,
 			stdout: '',

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { wireOf } from '../../support/wire.js';
 
-describe('JSON with a million nested levels', () => {
+describe('mailctl api with JSON of a million nested levels', () => {
 	const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
 	const call = (words: readonly string[], options: { columns?: number } = {}) =>
 		cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/', ...words], {
@@ -15,13 +15,13 @@ describe('JSON with a million nested levels', () => {
 			...options,
 		});
 
-	it('in an answer passes unchanged to a pipe, and ends with 7 if JSON is required', async () => {
+	it('prints such an answer unchanged into a pipe, but exits with 7 if it must parse it', async () => {
 		expect((await call([])).stdout).toHaveLength(deep.length);
 		expect(await call(['-o', 'json'])).toMatchObject({ code: 7, stdout: '' });
 		expect(await call(['--paginate'])).toMatchObject({ code: 7, stdout: '' });
 	});
 
-	it('in a refusal ends with the exit code of the refusal', async () => {
+	it('exits with the code of the HTTP status if the error body is such JSON', async () => {
 		const { connect } = wireOf(() => ({ status: 404, body: deep }));
 		expect(
 			await cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/'], { connect }),
@@ -30,7 +30,7 @@ describe('JSON with a million nested levels', () => {
 		});
 	});
 
-	it('in a request body ends with 2 if it must be parsed', async () => {
+	it('exits with 2 if it must parse such a request body', async () => {
 		const { connect } = wireOf(() => ({}));
 		const words = [
 			'--base-url',
@@ -49,7 +49,7 @@ describe('JSON with a million nested levels', () => {
 	});
 });
 
-describe('a damaged row', () => {
+describe('a damaged row in the database', () => {
 	it.each([
 		[
 			'subscribers',
@@ -62,7 +62,7 @@ describe('a damaged row', () => {
 				['subscribers', 'export', '-l', '1', '--format', 'ndjson', '--fields', 'id'],
 			],
 		],
-	] as const)('in %s ends with 74 in api and in every command that reads it', async (table, column, paths, commands) => {
+	] as const)('of %s makes mailctl api and each command that reads the row exit with 74', async (table, column, paths, commands) => {
 		const home = await mkdtemp(join(tmpdir(), 'mailctl-damage-'));
 		const file = join(home, 'news.db');
 		const call = (...words: readonly string[]) =>

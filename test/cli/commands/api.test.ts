@@ -80,7 +80,7 @@ describe('mailctl api', () => {
 		[429, 7],
 		[301, 7],
 		[500, 7],
-	])('maps the status %i to the exit code %i, and prints the body to stdout and one error line to stderr', async (status, exit) => {
+	])('for the status %i exits with %i, prints the body to stdout and an error line to stderr', async (status, exit) => {
 		const wire = always({ status, body: '{"detail":"So."}' });
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/x/?a=1'], { connect: wire.connect });
 		expect({ code, stdout }).toEqual({ code: exit, stdout: '{"detail":"So."}' });
@@ -114,7 +114,7 @@ describe('mailctl api', () => {
 		expect(empty).toEqual({ code: 0, stdout: '', stderr: '' });
 	});
 
-	it('reports a send without an answer as uncertain', async () => {
+	it('reports that a send may have happened if it gets no answer', async () => {
 		const wire = always(new ApiError('network', 'the connection was cut', { unanswered: true }));
 		const { code, stderr } = await cli([...base, 'POST', '/message/send/', '--data', '{}'], {
 			connect: wire.connect,
@@ -145,7 +145,7 @@ describe('the path of a raw request', () => {
 		'/\\evil.example/x',
 		'/x/%2E%2e/admin/',
 		'file:///etc/passwd',
-	])('is rejected before any request: %s', async (given) => {
+	])('is rejected without a request: %s', async (given) => {
 		const wire = always({});
 		const { code } = await cli([...base, 'GET', given], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
@@ -159,7 +159,7 @@ describe('the path of a raw request', () => {
 		[['GET', '/x/', '--header', 'X-A: 1\r\nX-B: 2']],
 		[['GET', '/x/', '-o', 'csv']],
 		[['POST', '/x/', '--paginate']],
-	])('is not requested with the arguments %j', async (words) => {
+	])('makes the command exit with 2, without a request, if the arguments are %j', async (words) => {
 		const wire = always({});
 		const { code } = await cli([...base, ...words], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
@@ -182,12 +182,12 @@ describe('mailctl api --paginate', () => {
 		['a page whose next link names itself', { next: '/x/', results: [1] }],
 		['an empty page with a next link', { next: '/x/?page=2', results: [] }],
 		['an answer that is not a page', { id: 1 }],
-	])('ends with 7 for %s', async (_, body) => {
+	])('exits with 7 for %s', async (_, body) => {
 		const { code } = await cli([...base, 'GET', '/x/', '--paginate'], { connect: always({ body }).connect });
 		expect(code).toBe(7);
 	});
 
-	it('ends with 7 if the same rows repeat', async () => {
+	it('exits with 7 if a page repeats the rows of the page before', async () => {
 		let page = 1;
 		const wire = wireOf(() => {
 			page += 1;
@@ -207,7 +207,7 @@ describe('a raw request that changes data', () => {
 		return home;
 	}
 
-	it('is printed instead of sent in a dry run, while GET requests are sent', async () => {
+	it('is printed instead of sent in a dry run, but GET requests are sent', async () => {
 		const wire = always({ body: '{}' });
 		const { code, stdout } = await cli([...base, 'DELETE', '/sub/lists/1/', '-n', '-o', 'json'], {
 			connect: wire.connect,
@@ -230,7 +230,7 @@ describe('a raw request that changes data', () => {
 		expect(wire.asked).toHaveLength(1);
 	});
 
-	it('must be confirmed on a protected profile', async () => {
+	it('needs a confirmation if the profile is protected', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome() };
 		const refused = await cli(['-p', 'prod', 'api', 'DELETE', '/sub/lists/1/'], {
@@ -246,7 +246,7 @@ describe('a raw request that changes data', () => {
 		expect([read.code, agreed.code, wire.asked.length]).toEqual([0, 0, 2]);
 	});
 
-	it('is rejected if it sends to others than the allowed recipients of the profile', async () => {
+	it('is rejected if it sends mail to a recipient that the profile does not allow', async () => {
 		const wire = always({ body: '{}' });
 		const env = { HOME: await protectedHome({ protected: false, allowRecipients: ['*@example.com'] }) };
 		const send = (body: object) =>
@@ -271,7 +271,7 @@ describe('a raw request that changes data', () => {
 });
 
 describe('a raw request to a local database', () => {
-	it('is rejected if its path is a URL', async () => {
+	it('is rejected if it has a URL instead of a path', async () => {
 		const { db, run } = await makeProject();
 		const { code, stderr } = await run(['api', 'GET', 'http://127.0.0.1:8080/sub/lists/']);
 		expect({ code, stderr }).toEqual({
@@ -280,7 +280,7 @@ describe('a raw request to a local database', () => {
 		});
 	});
 
-	it('is answered as by a server on that database', async () => {
+	it('gets the answer that a server on the same database would give', async () => {
 		const { db, run } = await makeProject();
 		const server = await startServer(db);
 		const there = (argv: readonly string[]) =>
@@ -326,7 +326,7 @@ describe('a dry run on a local database', () => {
 			'/message/send/',
 			'{"from": "x@example.com", "to": ["a@example.com"], "subject": "S", "text_body": "T"}',
 		],
-	])('exits with %i like the request: %s %s', async (code, method, path, data) => {
+	])('exits with %i, as the real request does: %s %s', async (code, method, path, data) => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const words = ['api', method, path, ...(data === undefined ? [] : ['--data', data])];
@@ -335,7 +335,7 @@ describe('a dry run on a local database', () => {
 		expect(dry.code).toBe(code);
 	});
 
-	it('changes nothing and calls no webhook if the request is accepted', async () => {
+	it('changes nothing and calls no webhook if the request is valid', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['webhooks', 'create', '--url', 'https://hooks.invalid/', '--type', 'OPENED']);
@@ -349,7 +349,7 @@ describe('a dry run on a local database', () => {
 		expect(await project.json(['lists', 'list'])).toHaveLength(1);
 	});
 
-	it('also ends for requests that are processed in slices', async () => {
+	it('accepts requests that the engine processes in several slices', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const people = Array.from({ length: twoThousand }, (_, n) => `a${n}@example.com`);

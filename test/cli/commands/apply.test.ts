@@ -70,7 +70,7 @@ async function expectRoad(call: Call, write: (text: string) => Promise<string>, 
 }
 
 describe('apply and diff', () => {
-	it('create what a file describes on a database', async () => {
+	it('create on a database what a file describes', async () => {
 		const { run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const settings = 'settings: { time_zone: Europe/Oslo }\n';
@@ -78,7 +78,7 @@ describe('apply and diff', () => {
 		expect(await run(['engine', 'settings', 'get', 'time_zone'])).toMatchObject({ stdout: 'Europe/Oslo\n' });
 	});
 
-	it('create what a file describes on a mailctl server', async () => {
+	it('create on a mailctl server what a file describes', async () => {
 		const { db, run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const server = await startServer(db, ['--no-worker']);
@@ -91,7 +91,7 @@ describe('apply and diff', () => {
 	});
 
 	it.skipIf(noDjango !== null)(
-		'create what a file describes on another service, and reject templates there',
+		'create on another service what a file describes, but reject templates there',
 		async () => {
 			const { write } = await place();
 			const django = await startDjango();
@@ -106,7 +106,7 @@ describe('apply and diff', () => {
 		},
 	);
 
-	it('print how many subscribers a list has before they prune it', async () => {
+	it('print how many subscribers a list has before they prune the list', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['Readers', 'Nobody'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -180,7 +180,7 @@ describe('apply and diff', () => {
 		['settings: {colour: red}', 'unknown setting "colour"'],
 		['[1, 2]', 'it must have keys with values'],
 		['lists:\n\t- name: A', ':2:1: Tabs are not allowed as indentation'],
-	])('reject %j with its position', async (text, words) => {
+	])('reject the file %j and print the position of the error', async (text, words) => {
 		const { run, write } = await place();
 		const file = await write(`${text}\n`);
 		const { code, stderr } = await run(['apply', '-f', file, '-o', 'json']);
@@ -191,7 +191,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('reject a bad setting before the first change', async () => {
+	it('reject an invalid setting before they change anything', async () => {
 		const { run, write } = await place();
 		const text = 'lists: [{name: A, email_reason: r}]\nsettings: {page_color: 0b6e4f}\n';
 		expect(await run(['apply', '-f', await write(text)])).toMatchObject({
@@ -201,7 +201,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('continue after a refusal when they run again', async () => {
+	it('complete the remaining changes when they run again after a refusal', async () => {
 		const { run, write } = await place();
 		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
 		const { code, stderr } = await run(['apply', '-f', file]);
@@ -214,7 +214,7 @@ describe('apply and diff', () => {
 	});
 });
 
-it('apply is refused while another process runs it on the same target', async () => {
+it('apply exits with an error while another apply runs on the same target', async () => {
 	const project = await place();
 	const file = await project.write(plain);
 	const stdin = new PassThrough();

@@ -32,7 +32,7 @@ interface Sent {
 }
 
 describe('mailctl campaigns', () => {
-	it('says that the queue is paused, but not to a token that may only read', async () => {
+	it('prints that the queue is paused, unless its token may only read', async () => {
 		await project.run(['engine', 'queue', 'pause']);
 		const sent = await project.run([...agreed, '--no-wait']);
 		const hint = `hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`;
@@ -46,7 +46,7 @@ describe('mailctl campaigns', () => {
 		expect(list).toMatchObject({ code: 0, stderr: '' });
 	});
 
-	it('accepts the name or the UUID of a campaign', async () => {
+	it('accepts a campaign’s name or UUID', async () => {
 		const { name, id } = (await project.json(agreed)) as Sent;
 		expect(name).toMatch(/^spring-news-\d{4}-\d\d-\d\d$/);
 		const one = await project.json(['campaigns', 'get', name]);
@@ -70,7 +70,7 @@ describe('mailctl campaigns', () => {
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
 	});
 
-	it('reports each recipient once, and rates with their denominators, in every format', async () => {
+	it('reports each recipient once and each rate with its denominator, in every format', async () => {
 		const names = ['ann', 'bob', 'gone', 'slow', 'left'];
 		const mail = await startSmtpSink({
 			onRcptTo: ({ address }, _, done) => {
@@ -139,7 +139,7 @@ describe('mailctl campaigns', () => {
 		expect(await project.json(['campaigns', 'report', 'early'])).toMatchObject({ campaign: { recipients } });
 	});
 
-	it('shows a campaign and its list the same way in each command', async () => {
+	it('shows a campaign and its list in the same form in each command', async () => {
 		await project.json([...agreed, '--campaign', 'spring']);
 		const seen = async (argv: readonly string[]) => {
 			const { code, stdout } = await project.run(argv, { interactive: true, columns: 80 });
@@ -152,7 +152,7 @@ describe('mailctl campaigns', () => {
 		expect(await project.json(['campaigns', 'get', 'spring'])).toMatchObject({ list_id: 1 });
 	});
 
-	it('shows links, including those without a click', async () => {
+	it('shows every link, even if nobody has clicked it', async () => {
 		const html = '<a href="https://example.com/?q=%22a%22&amp;n=#name#">x</a>';
 		const { name } = (await project.json([...agreed, '--html', html])) as Sent;
 		expect(await project.json(['campaigns', 'links', name])).toEqual([
@@ -168,7 +168,7 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
 	});
 
-	it('counts the messages that send --to added to a campaign', async () => {
+	it('counts messages that send --to adds to the campaign', async () => {
 		const { id, name } = (await project.json([...agreed, '--again', '--campaign', 'joined'])) as Sent;
 		await project.json([...single, '--campaign', name]);
 		expect(await project.json(['messages', 'list', '--campaign', name])).toHaveLength(3);
@@ -182,7 +182,7 @@ describe('mailctl campaigns', () => {
 		expect(stdout).toContain('MESSAGES         3 sent; 1 joined by send --to\n');
 	});
 
-	it('shows the outcome of a single call by its UUID', async () => {
+	it('shows the outcome of one send call by its UUID', async () => {
 		await project.json(['suppressions', 'add', 'dan@example.com', '--reason', 'UNSUBSCRIBED', '--yes']);
 		const bulk = [...single, '--to', 'dan@example.com', '--bulk', '--yes'];
 		const { stderr } = await project.run(bulk);
@@ -214,7 +214,7 @@ describe('mailctl campaigns', () => {
 		expect(page).toMatch(new RegExp(`^ +\\S+ \\S+ ${id}: suppressed \\(UNSUBSCRIBED\\)$`, 'm'));
 	});
 
-	it('cancels while a worker sends, and nothing is sent after the command returns', async () => {
+	it('cancels a campaign while a worker sends it, and no mail leaves afterwards', async () => {
 		const slow = await startSmtpSink({
 			onRcptTo: (_address, _session, callback) => void setTimeout(() => callback(), 30),
 		});
@@ -239,7 +239,7 @@ describe('mailctl campaigns', () => {
 		await slow.close();
 	});
 
-	it('cancels a waiting single call and refuses to resume it', async () => {
+	it('cancels the waiting messages of one send call, and refuses to resume them', async () => {
 		const { stderr } = await project.run([
 			...single,
 			...'--to dan@example.com --bulk --yes --no-wait'.split(' '),
@@ -262,7 +262,7 @@ describe('mailctl campaigns', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('compares campaigns with differences in percentage points', async () => {
+	it('compares campaigns and prints differences in percentage points', async () => {
 		for (const name of ['one', 'two']) await project.json([...agreed, '--again', '--campaign', name]);
 		const compared = (await project.json(['campaigns', 'compare', 'one', 'two'])) as object;
 		expect(compared).toMatchObject({
@@ -287,7 +287,7 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['report', 'compare', '--last', 'x'])).code).toBe(2);
 	});
 
-	it('lists campaigns newest first and by state', async () => {
+	it('lists campaigns with the newest first, and filters them by state', async () => {
 		await project.json([...agreed, '--campaign', 'older']);
 		await project.json([...agreed, '--again', '--campaign', 'newer', '--no-wait']);
 		const names = async (...more: string[]) =>
@@ -300,7 +300,7 @@ describe('mailctl campaigns', () => {
 		expect(await names('--since', '2999-01-01')).toEqual([]);
 	});
 
-	it('resumes with the rate of the campaign unless --rate is given', async () => {
+	it('resumes at the campaign’s own rate unless --rate is given', async () => {
 		await project.json([...agreed, '--campaign', 'one', '--rate', '100/s']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'three', '--no-wait']);
@@ -319,7 +319,7 @@ describe('mailctl campaigns', () => {
 		db.close();
 	});
 
-	it('resumes the only unfinished campaign, or lists them to a script if there are several', async () => {
+	it('resumes the only unfinished campaign, but exits with the names if there are several', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);
@@ -333,8 +333,8 @@ describe('mailctl campaigns', () => {
 	});
 });
 
-describe('the same mail to the same list, on a terminal', () => {
-	it('resumes an unfinished campaign after a yes, and asks before it sends a finished one again', async () => {
+describe('send at a terminal, with the same mail to the same list again', () => {
+	it('offers to resume an unfinished campaign, and asks before it repeats a finished one', async () => {
 		await project.json([...agreed, '--campaign', 'first', '--no-wait']);
 		const not = await typing([['Resume it?', 'n']], (options) => project.run(words, options));
 		expect([not.code, stripVTControlCharacters(not.stderr)]).toEqual([

@@ -6,7 +6,7 @@ import { cli, makeHome } from '../../support/cli.js';
 import { shellWords } from '../../support/shell-words.js';
 
 describe('mailctl demo', () => {
-	it('runs all steps and leaves nothing behind', async () => {
+	it('runs all its steps and leaves nothing behind', async () => {
 		const home = await makeHome();
 		const run = await cli(['demo', '-o', 'json'], { env: { HOME: home, TMPDIR: home } });
 		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
@@ -22,7 +22,7 @@ describe('mailctl demo', () => {
 		expect(await readdir(home)).toEqual([]);
 	});
 
-	it('shows a mail, and the report within 80 columns', async () => {
+	it('shows a mail, and a report that fits 80 columns', async () => {
 		const { code, stdout } = await cli(['demo', '-q'], { columns: 80 });
 		expect(code).toBe(0);
 		expect(stdout).toContain('One of the 1,000 mails that arrived:');
@@ -31,7 +31,7 @@ describe('mailctl demo', () => {
 		expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 	});
 
-	it.each([40, 80])('breaks no word at %i columns and keeps commands on one line', async (columns) => {
+	it.each([40, 80])('at %i columns breaks no word and prints each command on one line', async (columns) => {
 		const { code, stdout } = await cli(['demo', '-q', '--no-color'], { columns });
 		expect(code).toBe(0);
 		const lines = stdout.split('\n');

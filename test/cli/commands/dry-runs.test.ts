@@ -248,11 +248,11 @@ const commands = (await allCommands()).filter(
 );
 
 describe('a dry run', () => {
-	it('is tested for every command that writes', () => {
+	it('has a test here for every command that writes', () => {
 		expect(commands.map(({ path }) => path).filter((path) => !(path in calls))).toEqual([]);
 	});
 
-	it.each(Object.keys(calls))('of %s prints the change and changes nothing', async (path) => {
+	it.each(Object.keys(calls))('of %s prints the change but does not make it', async (path) => {
 		const [words, says] = calls[path] ?? [[], {}];
 		const before = { files: everything(), version: version() };
 		const { code, stdout, stderr } = await run(path, words, ['-n', '-o', 'json']);
@@ -266,7 +266,7 @@ describe('a dry run', () => {
 	const off = ['-l', '1'];
 	const nobody = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
 
-	it('of erase --lift prints the block that it would lift', async () => {
+	it('of erase --lift prints the blocked address that it would allow again', async () => {
 		const words = ['erased@example.com', '--lift'];
 		const { stdout } = await run('subscribers erase', words, ['-n', '-o', 'json']);
 		expect(JSON.parse(stdout)).toEqual({ dry_run: true, lift: 'erased@example.com' });
@@ -338,7 +338,7 @@ describe('a dry run', () => {
 		[2, 'worker', '--rate', 'fast'],
 		[2, 'webhooks listen', '--secret-file', 'people.csv'],
 		[6, 'login', '--base-url', 'http://127.0.0.1:9', '--token-file', 'text.txt'],
-	])('exits with %i like the change: %s', async (code, path, ...words) => {
+	])('exits with %i as the real run does: %s', async (code, path, ...words) => {
 		const before = { files: everything(), version: version() };
 		const dry = await run(path, words, ['-n']);
 		expect({ files: everything(), version: version() }).toEqual(before);
@@ -357,7 +357,7 @@ describe('a dry run with a missing file', () => {
 		),
 	);
 
-	it.each(files)('ends with 2: $path $flag', async ({ path, flag, kind }) => {
+	it.each(files)('exits with 2: $path $flag', async ({ path, flag, kind }) => {
 		const words: readonly string[] = calls[path]?.[0] ?? [];
 		const at = words.indexOf(flag);
 		const others = [...words.slice(0, Math.max(at, 0)), ...words.slice(at === -1 ? 0 : at + 2)];
@@ -380,7 +380,7 @@ describe('a dry run with a missing file', () => {
 });
 
 describe('a dry run without a database', () => {
-	it('does not create a database, including the default one', async () => {
+	it('creates no database, not even the default one', async () => {
 		const home = await makeHome();
 		const dry = (...words: string[]) => cli([...words, '-n', '-o', 'json'], { env: { HOME: home } });
 		const made = await dry('lists', 'create', '--name', 'L', '--email-reason', 'r');
@@ -420,7 +420,9 @@ describe('a dry run on a server', () => {
 	const ofThisMachine = /^(engine|serve|worker|login|logout|profile|config|smoke)\b/;
 	const paths = Object.keys(calls).filter((path) => !ofThisMachine.test(path));
 
-	it.each(paths)('of %s says that the real run checks more, and one on a database does not', async (path) => {
+	it.each(
+		paths,
+	)('of %s prints that the real run checks more, unlike a dry run on a database', async (path) => {
 		const [words] = calls[path] ?? [[]];
 		const before = changes().length;
 		const all = [...path.split(' '), ...filled(words), '-n', '-o', 'json'];
@@ -436,7 +438,7 @@ describe('a dry run on a server', () => {
 	it.each<[code: number, path: string, ...words: string[]]>([
 		[9, 'suppressions add', 'erased@example.com', 'gone@example.com'],
 		[3, 'webhooks test', '9'],
-	])('exits with %i like the change: %s', async (code, path, ...words) => {
+	])('exits with %i as the real run does: %s', async (code, path, ...words) => {
 		const all = [...path.split(' '), ...filled(words)];
 		const before = changes().length;
 		const dry = await served([...all, '-n']);

@@ -37,7 +37,7 @@ function polish(name: string): Promise<string> {
 
 it.each(
 	verbs,
-)('%s reports a guessed encoding, with --quiet too, and guesses none with --encoding', async (_, words) => {
+)('%s reports the encoding that it guesses, even with --quiet, and guesses none with --encoding', async (_, words) => {
 	const path = await polish('Władysław Mączyński');
 	const told = await project.run([...words(path), '--quiet']);
 	expect(told.stderr).toContain('people.csv: its encoding is probably windows-1250');
@@ -45,7 +45,7 @@ it.each(
 	expect(named.stderr).not.toContain('probably');
 });
 
-it.each(verbs)('%s ends with 2 and shows samples if several encodings fit', async (_, words) => {
+it.each(verbs)('%s exits with 2 and shows sample texts if several encodings fit', async (_, words) => {
 	const path = await polish('Szűrte');
 	const result = await project.run(words(path));
 	expect(result.code).toBe(2);

@@ -33,12 +33,12 @@ function rows(path: string, sql: string): unknown[] {
 const well = { orphans: [], lists: [], figures: 0, campaigns: [], repaired: false };
 
 describe('engine check', () => {
-	it('finds no problem in a healthy database', async () => {
+	it('reports no problem for a healthy database', async () => {
 		const { db, json } = await mailed();
 		expect(await json(['engine', 'check'])).toEqual({ database: db, ...well });
 	});
 
-	it('finds counters that differ from the data, and corrects them with --repair', async () => {
+	it('reports counters that differ from the rows, and --repair corrects them', async () => {
 		const { db, json, run } = await mailed();
 		spoil(
 			db,
@@ -83,7 +83,7 @@ describe('engine check', () => {
 		['bounced_figures', "INSERT INTO bounced_figures VALUES (1, -1, 1, '', '', 0, 2)", 'hard = 1'],
 		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
 		['counters', "UPDATE counters SET count = 9 WHERE name = 'messages'", 'count = 9'],
-	])('removes figures without data: %s', async (table, tampering, where) => {
+	])('--repair removes counted figures whose rows do not exist: %s', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);
 		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...well, figures: 1 });
@@ -92,14 +92,14 @@ describe('engine check', () => {
 		expect(rows(db, `SELECT * FROM ${table} WHERE ${where}`)).toEqual([]);
 	});
 
-	it('reports rows without a parent, and does not repair them', async () => {
+	it('reports rows whose parent row is missing, and does not repair them', async () => {
 		const { db, json } = await mailed();
 		spoil(db, "UPDATE subscribers SET list_id = 77 WHERE email_key = 'off@example.com'");
 		const found = await json(['engine', 'check', '--repair'], { code: 11 });
 		expect(found).toMatchObject({ orphans: ['row 2 of subscribers has no parent in lists'], repaired: true });
 	});
 
-	it('prints the next step for a damaged file, and changes nothing', async () => {
+	it('prints what to do about a damaged file, and changes nothing', async () => {
 		const { db, folder, json, run } = await mailed();
 		const rows = Array.from({ length: 3_000 }, (_, at) => `p${at}@example.com`);
 		await writeFile(`${folder}/p.csv`, ['email', ...rows].join('\n'));

@@ -10,7 +10,7 @@ import { startSmtpSink } from '../../support/smtp-sink.js';
 describe('mailctl engine init', () => {
 	const fresh = async () => join(await makeHome(), 'news.db');
 
-	it('changes only the given settings when it runs again', async () => {
+	it('changes only the given settings when it runs a second time', async () => {
 		const { json } = await makeProject();
 		const file = await (await makeProject()).file('pass', 'hunter2\n');
 		await json(['engine', 'init', '--time-zone', 'Europe/Oslo']);
@@ -58,7 +58,7 @@ describe('mailctl engine init', () => {
 		['NEWS@example.com', '"Our, news" <NEWS@example.com>'],
 		['Other <news@example.com>', 'Other <news@example.com>'],
 		['plain@example.com', 'plain@example.com'],
-	])('makes send --from %s use the stored name, unless the address has its own or none is stored', async (from, expected) => {
+	])('lets send --from %s add the stored name, unless --from has a name or none is stored', async (from, expected) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['engine', 'init', '--sender', '"Our, news" <news@example.com>']);
 		await project.json(['engine', 'init', '--sender', 'plain@example.com']);
@@ -77,8 +77,8 @@ describe('mailctl engine init', () => {
 	});
 });
 
-describe('mailctl engine status and settings', () => {
-	it('show signing, limits, bounces and the reason for a pause', async () => {
+describe('mailctl engine', () => {
+	it('status shows signing, limits, bounces and the reason for a pause', async () => {
 		const project = await makeProject({ smtp: 2525 });
 		const keys = ['engine', 'dkim', 'add', '--type', 'ed25519', '--domain', 'example.com', '--selector'];
 		for (const selector of ['a', 'b']) await project.json([...keys, selector]);
@@ -100,7 +100,7 @@ describe('mailctl engine status and settings', () => {
 		expect(stdout).toMatch(/^LIMITS +recipient_domain_limits gmail\.com=10\/m; send_limit 100\/m$/m);
 	});
 
-	it('get shows each setting with its value or default and its purpose', async () => {
+	it('settings get shows each setting with its purpose and its value or default', async () => {
 		const project = await makeProject({ smtp: 2525 });
 		for (const columns of [80, 120]) {
 			const { stdout } = await project.run(['engine', 'settings', 'get'], { columns });
@@ -117,7 +117,7 @@ describe('mailctl engine status and settings', () => {
 		expect(wide.stdout).toMatch(/^time_zone +UTC +IANA time zone/m);
 	});
 
-	it('show a certificate in a line on a terminal and whole in a pipe', async () => {
+	it('settings get shows a certificate shortened on a terminal, and whole in a pipe', async () => {
 		const project = await makeProject();
 		const { ca } = await makeCertificates(['IP:127.0.0.1']);
 		const pem = `${ca}${ca}`.trimEnd();
@@ -130,7 +130,7 @@ describe('mailctl engine status and settings', () => {
 		expect((await project.run(['engine', 'settings', 'get', 'smtp_ca'])).stdout.trimEnd()).toBe(pem);
 	});
 
-	it('read a password from stdin only and always mask it', async () => {
+	it('settings set reads a password from stdin only, and settings get masks it', async () => {
 		const project = await makeProject();
 		expect(await project.run(['engine', 'settings', 'set', 'smtp_password', 'hunter2'])).toEqual({
 			code: 2,
@@ -149,7 +149,7 @@ describe('mailctl engine status and settings', () => {
 			);
 	});
 
-	it('suggest a setting for a misspelt name', async () => {
+	it('settings suggests a name for a misspelt setting', async () => {
 		const project = await makeProject();
 		expect(await project.run(['engine', 'settings', 'set', 'sendlimit', '3/1m'])).toMatchObject({
 			code: 2,
@@ -176,7 +176,7 @@ describe('mailctl engine smtp-test', () => {
 		await sink.close();
 	});
 
-	it('uses smtp_ehlo_name like send, and reports a server that refuses it', async () => {
+	it('greets the server with smtp_ehlo_name as send does, and reports if the server refuses it', async () => {
 		const refusal = { answer: '421 4.7.0 Try again later', thenClose: true };
 		const server = await startFaultServer({
 			on: (phase, line) => (phase === 'EHLO' && line !== 'EHLO mail.example.org' ? refusal : undefined),
@@ -209,7 +209,7 @@ describe('mailctl engine smtp-test', () => {
 		await server.close();
 	});
 
-	it('ends with 6 and the server’s reply, or with 2 if no server is set', async () => {
+	it('exits with 6 and the server’s reply, or with 2 if no mail server is set', async () => {
 		const server = await startFaultServer({
 			at: { connect: { answer: '554 5.3.2 go away', thenClose: true } },
 		});

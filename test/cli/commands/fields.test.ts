@@ -17,7 +17,7 @@ describe('mailctl fields', () => {
 			await project.json(['subscribers', 'create', '-l', '1', '--email', email, '--meta', 'city=Oslo']);
 	};
 
-	it('renames a field, and the variable of an unused field, without confirmation', async () => {
+	it('renames a field or the variable of an unused field without confirmation', async () => {
 		expect(await project.json(['fields', 'update', 'city', '--name', 'Town'])).toEqual({
 			...city,
 			name: 'Town',
@@ -34,7 +34,7 @@ describe('mailctl fields', () => {
 		expect({ code, stderr }).toEqual({ code: 5, stderr: 'error: variable: This field is required.\n' });
 	});
 
-	it('renames a used variable only with --confirm VARIABLE', async () => {
+	it('renames a variable that subscribers use only with --confirm VARIABLE', async () => {
 		await holders('a@example.com', 'b@example.com');
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect(await project.run([...rename, '-y'])).toEqual({
@@ -50,7 +50,7 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('deletes a used field only with --confirm VARIABLE', async () => {
+	it('deletes a field that subscribers use only with --confirm VARIABLE, despite --yes', async () => {
 		await holders('a@example.com');
 		const refused = await project.run(['fields', 'delete', 'city', '-y']);
 		expect(refused).toEqual({
@@ -65,7 +65,7 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('deletes an unused field only with the right --confirm VARIABLE', async () => {
+	it('deletes an unused field only if --confirm names its variable', async () => {
 		expect((await project.run(['fields', 'delete', 'city', '--confirm', 'town'])).code).toBe(2);
 		expect(await project.json(['fields', 'delete', 'city', '--confirm', 'city'])).toEqual({ deleted: [1] });
 	});

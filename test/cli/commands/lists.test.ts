@@ -7,18 +7,18 @@ import { startServer } from '../../support/running-server.js';
 describe('mailctl lists', () => {
 	const two = () => [someList(1), someList(2, { name: 'News', unheard_of: { a: 1 } })];
 
-	it('prints the API’s objects unchanged as one JSON array', async () => {
+	it('prints the API’s objects unchanged in one JSON array', async () => {
 		const { stdout } = await cli(['-o', 'json', 'lists', 'ls'], { connect: connectTo(two()) });
 		expect(JSON.parse(stdout)).toEqual(two());
 	});
 
-	it('prints line and paragraph separators unchanged', async () => {
+	it('prints Unicode line and paragraph separators unchanged', async () => {
 		const odd = [someList(1, { name: 'a\u2028b\u2029c\nd' })];
 		const { stdout } = await cli(['-o', 'json', 'lists', 'ls'], { connect: connectTo(odd) });
 		expect(JSON.parse(stdout)).toEqual(odd);
 	});
 
-	it('shows 50 rows on a terminal with the total', async () => {
+	it('shows 50 rows and the total on a terminal', async () => {
 		const many = Array.from({ length: 1240 }, (_, at) => someList(at + 1));
 		const { stdout, stderr } = await cli(['lists', 'list'], { connect: connectTo(many), columns: 80 });
 		expect(stdout.split('\n')).toHaveLength(54);
@@ -27,7 +27,7 @@ describe('mailctl lists', () => {
 		expect(all.stdout.split('\n')).toHaveLength(1244);
 	});
 
-	it('draws a borderless table in 80 columns, or one card per row if columns do not fit', async () => {
+	it('draws a table without borders at 80 columns, or a card per row if columns do not fit', async () => {
 		const lists = [
 			someList(1, { name: '日本語ニュース 👩‍👩‍👧' }),
 			someList(12, { name: `a${'b'.repeat(80)}` }),
@@ -57,7 +57,7 @@ describe('mailctl lists', () => {
 		});
 	});
 
-	it('deletes only with the confirmed name, not with -y', async () => {
+	it('deletes a list only with its name as confirmation, not with -y', async () => {
 		const lists = two();
 		const refused = await cli(['lists', 'delete', '2', '-y'], { connect: connectTo(lists) });
 		expect(refused).toEqual({
@@ -73,7 +73,7 @@ describe('mailctl lists', () => {
 		expect(lists.map(({ id }) => id)).toEqual([1]);
 	});
 
-	it('prints the valid fields for an unknown one before it creates anything', async () => {
+	it('prints the valid fields for an unknown one, and creates nothing', async () => {
 		const lists = two();
 		const { code, stderr } = await cli(
 			['lists', 'create', '--name', 'X', '--email-reason', 'r', '--fields', 'nam'],
@@ -106,7 +106,7 @@ describe.each(['a database', 'a mailctl server'])('a public name on %s', (place)
 		'News',
 	];
 
-	it('is set, changed and cleared, and is in JSON only if --fields names it', async () => {
+	it('can be set, changed and cleared, but appears in JSON only if --fields names it', async () => {
 		const run = await start();
 		const made = await run([...named, '-o', 'json']);
 		expect(made).toMatchObject({ code: 0, stderr: '' });
@@ -124,7 +124,7 @@ describe.each(['a database', 'a mailctl server'])('a public name on %s', (place)
 		expect((await run(['lists', 'get', '1', '--fields', 'public_name'])).stdout).toBe('\n');
 	});
 
-	it('changes nothing if it is rejected', async () => {
+	it('makes create and update change nothing if it is too long', async () => {
 		const run = await start();
 		const { code, stderr } = await run([...named.slice(0, 7), 'x'.repeat(256)]);
 		expect(code).toBe(5);

@@ -41,7 +41,7 @@ describe('mailctl messages', () => {
 		expect((await project.run(['messages', 'list', '--since', 'soon'])).code).toBe(2);
 	});
 
-	it('shows every delivery attempt, and prints one message as an object, several as an array', async () => {
+	it('shows every delivery attempt, and prints one message as an object but several as an array', async () => {
 		expect(await project.json(['messages', 'get', ids[1] ?? ''])).toMatchObject({
 			id: ids[1],
 			delivery_attempts: [
@@ -60,12 +60,12 @@ describe('mailctl messages', () => {
 		]);
 	});
 
-	it('escapes the mail server’s replies', async () => {
+	it('escapes control characters in the mail server’s replies', async () => {
 		const shown = await project.run(['messages', 'get', ids[1] ?? ''], { columns: 80 });
 		expect(shown.stdout.replaceAll(/\x1b\[[12]?[0-9]?m/g, '')).not.toContain('\x1b');
 	});
 
-	it('raw prints bytes to a pipe, text on a terminal, base64 in JSON', async () => {
+	it('raw prints bytes into a pipe, text on a terminal, and base64 in JSON', async () => {
 		const raw = await project.run(['messages', 'raw', ids[0] ?? '']);
 		expect(raw.stdout).toMatch(/^Subject: Hello\r$/m);
 		expect(await project.json(['messages', 'raw', ids[0] ?? ''])).toEqual({

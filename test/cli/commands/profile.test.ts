@@ -49,7 +49,7 @@ const run = (home: string, argv: readonly string[], options: CliOptions = {}) =>
 describe('mailctl login', () => {
 	const words = ['login', '--profile', 'prod', '--base-url', url, '--token-stdin'];
 
-	it('stores base URL and token in separate private files, and becomes the default if first', async () => {
+	it('stores base URL and token in two private files, and makes the first profile the default', async () => {
 		const home = await makeHome();
 		const { code, stdout } = await run(home, [...words, '-o', 'json'], { stdin: 'good\n' });
 		expect({ code, document: JSON.parse(stdout) }).toEqual({
@@ -73,7 +73,7 @@ describe('mailctl login', () => {
 		expect(targets).toEqual([{ kind: 'remote', baseUrl: url, token: 'good' }]);
 	});
 
-	it('does not become the default if a local database exists', async () => {
+	it('keeps an existing default database as the default target', async () => {
 		const home = await makeHome();
 		await mkdir(join(home, '.local/share/mailctl'), { recursive: true });
 		await writeFile(join(home, '.local/share/mailctl/mailctl.db'), '');
@@ -82,7 +82,7 @@ describe('mailctl login', () => {
 		expect(stderr).toContain('mailctl profile use prod');
 	});
 
-	it('becomes the default if only reading commands ran before, which create no database', async () => {
+	it('becomes the default if earlier commands only read and created no database', async () => {
 		const login = ['login', '--base-url', url, '--token-stdin', '--no-check', '-o', 'json'];
 		const signedIn = async (first: readonly string[]) => {
 			const env = { HOME: await makeHome() };
@@ -94,7 +94,7 @@ describe('mailctl login', () => {
 			expect({ line, ...(await signedIn(line.split(' '))) }).toMatchObject({ line, is_default: false });
 	});
 
-	it('accepts the base URL once, as its argument', async () => {
+	it('takes the base URL as its argument, but not also as --base-url', async () => {
 		const home = await makeHome();
 		expect((await run(home, ['login', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
 		expect(await readFileOf(home, 'config.json')).toMatchObject({
@@ -109,7 +109,7 @@ describe('mailctl login', () => {
 		);
 	});
 
-	it('names the source of a refused token', async () => {
+	it('names where a refused token came from', async () => {
 		const home = await homeWith(
 			{ profile: 'prod', profiles: { prod: { baseUrl: url } } },
 			{ tokens: { prod: { token: 'old', origin: url } } },
@@ -144,7 +144,7 @@ describe('mailctl login', () => {
 	it.each([
 		['http://[::1]:8080', '1'],
 		[`https://${'a'.repeat(60)}.example.com`, `${'a'.repeat(60)}.exa`],
-	])('derives a profile name from %s', async (baseUrl, name) => {
+	])('derives the name of the profile from %s', async (baseUrl, name) => {
 		const home = await makeHome();
 		const { code } = await run(home, ['login', baseUrl, '--token-stdin'], { stdin: 'good' });
 		expect([code, await readFileOf(home, 'config.json')]).toMatchObject([
@@ -153,7 +153,7 @@ describe('mailctl login', () => {
 		]);
 	});
 
-	it('keeps the default profile without --use', async () => {
+	it('keeps the current default profile unless --use is given', async () => {
 		const home = await homeWith({ profile: 'local', profiles: {} });
 		await run(home, words, { stdin: 'good' });
 		expect(await readFileOf(home, 'config.json')).toMatchObject({ profile: 'local' });
@@ -161,7 +161,7 @@ describe('mailctl login', () => {
 		expect(await readFileOf(home, 'config.json')).toMatchObject({ profile: 'prod' });
 	});
 
-	it('names the profile after the host, and reuses the profile of the same server', async () => {
+	it('names the profile after the host, and updates an existing profile of the same server', async () => {
 		const home = await makeHome();
 		await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' });
 		expect((await run(home, ['login', '--base-url', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
@@ -187,7 +187,7 @@ describe('mailctl login', () => {
 		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
 	});
 
-	it('stores without a request if --no-check is given', async () => {
+	it('stores the token without asking the server if --no-check is given', async () => {
 		const home = await makeHome();
 		const { code } = await run(home, [...words, '--no-check'], {
 			stdin: 'later',
@@ -205,7 +205,7 @@ describe('mailctl login', () => {
 		['a password in the URL', ['login', '--base-url', 'https://a:b@mail.example.com', '--token-stdin']],
 		['the name of the built-in profile', ['login', '--base-url', url, '-p', 'local', '--token-stdin']],
 		['a local database', ['login', '--db', 'x.db', '--token-stdin']],
-	])('ends with 2 for %s', async (_, argv) => {
+	])('exits with 2 for %s', async (_, argv) => {
 		const home = await makeHome();
 		expect((await run(home, argv, { stdin: 'good' })).code).toBe(2);
 		await expect(stat(folderOf(home))).rejects.toThrow('ENOENT');
@@ -229,7 +229,7 @@ describe('mailctl login', () => {
 		});
 	});
 
-	it('makes files private that others could read', async () => {
+	it('removes other users’ access to its files', async () => {
 		const home = await homeWith({ profiles: {} }, { tokens: {} });
 		for (const name of ['config.json', 'credentials.json']) await chmod(join(folderOf(home), name), 0o644);
 		await run(home, words, { stdin: 'good' });
@@ -237,7 +237,7 @@ describe('mailctl login', () => {
 			expect(((await stat(join(folderOf(home), name))).mode & 0o777).toString(8)).toBe('600');
 	});
 
-	it('keeps corrupt files and ends with 78', async () => {
+	it('leaves corrupt files unchanged and exits with 78', async () => {
 		const config = await homeWith('{"profiles": ');
 		expect((await run(config, words, { stdin: 'good' })).code).toBe(78);
 		expect(await readFile(join(folderOf(config), 'config.json'), 'utf8')).toBe('{"profiles": ');
@@ -248,7 +248,7 @@ describe('mailctl login', () => {
 		}
 	});
 
-	it('loses nothing if several logins end at once', async () => {
+	it('loses no profile if several logins run at the same time', async () => {
 		const home = await makeHome();
 		const names = ['a', 'b', 'c'];
 		const done = await Promise.all(
@@ -293,13 +293,13 @@ describe('the token of a profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('is not reused by a new profile with the name of a removed one', async () => {
+	it('is not reused by a new profile under the name of a removed one', async () => {
 		const home = await homeWith({ profiles: {} }, stored);
 		await run(home, ['profile', 'add', 'prod', '--base-url', 'https://other.example']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('is removed by logout, which warns if MAILCTL_TOKEN is still used', async () => {
+	it('is removed by logout, which warns if MAILCTL_TOKEN still has a token', async () => {
 		const home = await homeWith({ profile: 'prod', profiles: { prod: { baseUrl: url } } }, stored);
 		const { code, stdout, stderr } = await run(home, ['logout', '-o', 'json'], {
 			env: { MAILCTL_TOKEN: 't' },
@@ -400,7 +400,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'config.json')).toEqual(config);
 	});
 
-	it('renames a profile, its token and the default, and must be confirmed if it is protected', async () => {
+	it('renames a profile together with its token and the default, after confirmation if it is protected', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live'])).code).toBe(2);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live', '-y'])).code).toBe(0);
@@ -411,7 +411,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: { live: credentials.tokens.prod } });
 	});
 
-	it('uses another profile, then removes the former with its token', async () => {
+	it('makes another profile the default, then removes the first with its token', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'use', 'local'])).code).toBe(0);
 		const { stdout } = await run(home, ['profile', 'rm', 'prod', '-y', '-o', 'json']);
@@ -428,7 +428,7 @@ describe('mailctl profile', () => {
 		'version',
 		'completion bash',
 		'lists list --help -o json',
-	])('can be broken or unknown for mailctl %s', async (line) => {
+	])('does not matter to mailctl %s, even if its configuration is broken or it is unknown', async (line) => {
 		const home = await homeWith('{broken');
 		expect(await run(home, line.split(' '))).toMatchObject({ code: 0, stderr: '' });
 		const named = { HOME: home, MAILCTL_PROFILE: 'none', MAILCTL_BASE_URL: 'no url' };
@@ -455,7 +455,7 @@ describe('mailctl profile', () => {
 		expect((await run(home, ['lists', 'list'])).code).toBe(0);
 	});
 
-	it('changes nothing in a dry run', async () => {
+	it('changes nothing with --dry-run', async () => {
 		const home = await homeWith(config, credentials);
 		for (const words of [
 			['profile', 'add', 'x', '--db', 'a'],

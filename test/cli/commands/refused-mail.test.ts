@@ -54,7 +54,7 @@ async function toldBy(project: Project, ...argv: string[]) {
 }
 
 describe('a refusal of the sender', () => {
-	it('pauses the queue, and campaigns, queue stats and doctor print the reply', async () => {
+	it('pauses the queue, and campaigns, queue stats and doctor print the server’s reply', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 5.7.1 Sender address rejected: not owned by user' });
 		const { stderr, code } = await project.run(send);
@@ -82,7 +82,7 @@ describe('a refusal of the sender', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 12 });
 	});
 
-	it('lets campaigns resume continue at once after the cause is fixed', async () => {
+	it('defers the messages, which campaigns resume tries again at once', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 Sender unknown' });
 		expect((await project.run(send)).code).toBe(14);
@@ -101,7 +101,7 @@ describe('a refusal of the sender', () => {
 	it.each([
 		['--to', 'a@example.com'],
 		['--list', 'L', '--test-to', 'a@example.com'],
-	])('is reported by send %s %s, which ends with 14', async (...whom) => {
+	])('is reported by send %s %s, which exits with 14', async (...whom) => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'RCPT', answer: '554 Relay access denied' });
 		const argv = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', ...whom];
@@ -128,7 +128,7 @@ describe('a failed message', () => {
 		return { project, server };
 	};
 
-	it('is sent again by campaigns resume --failed on a local database', async () => {
+	it('is sent again on a local database by campaigns resume --failed', async () => {
 		const { project, server } = await fail();
 		const { stderr } = await project.run(['campaigns', 'resume', 'c', '--failed', '--dry-run']);
 		expect(stderr).toContain('12 failed messages would be sent again');
@@ -138,7 +138,7 @@ describe('a failed message', () => {
 		expect(server.bodies).toHaveLength(24);
 	});
 
-	it('is sent again through a server', async () => {
+	it('is sent again through a server by campaigns resume --failed', async () => {
 		const { project } = await fail();
 		const { baseUrl, token, stop } = await startServer(project.db);
 		opened.push({ close: stop });
@@ -149,7 +149,7 @@ describe('a failed message', () => {
 	});
 });
 
-it('a mail has the Reply-To of its sender, unless another is given', async () => {
+it('a mail has its sender’s Reply-To unless --reply-to is given', async () => {
 	const { project, server } = await start();
 	const sender = { from_email: 'desk@example.com', full_name: 'Desk', reply_to_email: 'help@example.com' };
 	await project.json(['api', 'POST', '/senders/', '--data', JSON.stringify(sender)]);

@@ -34,7 +34,7 @@ describe('a saved report', () => {
 	});
 	afterAll(() => sink.close());
 
-	it('is a table with every figure by day, also for Excel', async () => {
+	it('contains every figure by day in a CSV table, also in the form that Excel reads', async () => {
 		const header = 'date,created,sent,opened,machine_opened,clicked,machine_clicked';
 		const more = 'unsubscribed,complained,softbounced,hardbounced';
 		const text = `${header},${more}\n2026-11-07,1,1,1,0,0,0,0,0,0,0\n`;
@@ -42,7 +42,7 @@ describe('a saved report', () => {
 		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
 	});
 
-	it('is the printed JSON, or Markdown with escaped text', async () => {
+	it('contains the same JSON as printed, or Markdown with escaped text', async () => {
 		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
@@ -52,12 +52,12 @@ describe('a saved report', () => {
 		expect(markdown).toContain('## Links\n\n| Link | People |');
 	});
 
-	it('states that links cover the whole life of the campaign if its days are limited', async () => {
+	it('states that links count the whole campaign even if the report has fewer days', async () => {
 		expect(await saved('life.html')).toContain('>Links<');
 		expect(await saved('part.html', '--last', '7d')).toContain('>Links over the whole life of the campaign<');
 	});
 
-	it('has the requested chart in a page and as a picture', async () => {
+	it('contains the requested chart, in a page or as a picture', async () => {
 		const pictures = (page: string) => page.match(/(?<=role="img" aria-label=")[^"]*/g) ?? [];
 		const byDay = 'what was sent, opened and clicked by day';
 		const page = async (chart: string) => saved(`${chart}.html`, '--chart', chart);
@@ -89,7 +89,7 @@ describe('a saved report', () => {
 		if (words.includes('--force')) expect(await readFile(path(name), 'utf8')).toBe('mine');
 	});
 
-	it('replaces a file only with --force', async () => {
+	it('replaces an existing file only with --force', async () => {
 		await writeFile(path('mine.html'), 'mine');
 		const again = ['campaigns', 'report', hostile, '--save', path('mine.html'), ...now];
 		const refused = await project.run(again);
@@ -114,7 +114,7 @@ describe('a saved report', () => {
 		expect(stderr).toContain(message);
 	});
 
-	it('without a campaign includes the growth of lists, as rows and pictures', async () => {
+	it('includes the growth of lists if it is not about one campaign', async () => {
 		const of = async (name: string) => {
 			await project.json(['report', '--save', path(name), '--last', '30d']);
 			return readFile(path(name), 'utf8');
@@ -128,23 +128,26 @@ describe('a saved report', () => {
 		expect(await saved('whole.html'), 'of a campaign').not.toContain('Growth');
 	});
 
-	it.runIf(hasChromium)('has pictures whose texts do not overlap, and meets its content policy', async () => {
-		await project.json(['report', '--save', path('week.html'), '--last', '7d']);
-		const browser = await launchChromium();
-		if (browser === undefined) throw new Error('no browser');
-		try {
-			const tab = await browser.newPage();
-			const refused: string[] = [];
-			tab.on('console', (message) => refused.push(message.text()));
-			await tab.goto(`file://${path('week.html')}`);
-			expect(await tab.evaluate(wordsOfPictures)).toEqual({ count: expect.any(Number), overlapping: [] });
-			expect(refused).toEqual([]);
-		} finally {
-			await browser.close();
-		}
-	});
+	it.runIf(hasChromium)(
+		'contains pictures whose texts do not overlap, and obeys its content policy',
+		async () => {
+			await project.json(['report', '--save', path('week.html'), '--last', '7d']);
+			const browser = await launchChromium();
+			if (browser === undefined) throw new Error('no browser');
+			try {
+				const tab = await browser.newPage();
+				const refused: string[] = [];
+				tab.on('console', (message) => refused.push(message.text()));
+				await tab.goto(`file://${path('week.html')}`);
+				expect(await tab.evaluate(wordsOfPictures)).toEqual({ count: expect.any(Number), overlapping: [] });
+				expect(refused).toEqual([]);
+			} finally {
+				await browser.close();
+			}
+		},
+	);
 
-	it.runIf(hasChromium)('is a valid page without scripts that fits a phone', async () => {
+	it.runIf(hasChromium)('is a valid page without scripts, and fits a phone’s screen', async () => {
 		const page = await saved('r.html');
 		expect(page).not.toContain('<img');
 		expect(page).not.toMatch(/<script/i);

@@ -28,7 +28,7 @@ describe('mailctl report', () => {
 			(await project.json(['report', ...words, ...now])) as { data: { date: string; sent: number }[] }
 		).data.map(({ date, sent }) => `${date} ${sent}`);
 
-	it('accepts days in each form, the last N days, and an event', async () => {
+	it('accepts a day in each documented form, the last N days, and one event type', async () => {
 		expect(await days('--from', '2026-11-06', '--to', '07.11.2026')).toEqual([
 			'06.11.2026 0',
 			'07.11.2026 3',
@@ -73,7 +73,7 @@ describe('mailctl report', () => {
 	it.each([
 		['open_percent>2', 'did you mean opened_percent?'],
 		['moon>2', /names are sent, opened, .*redirected_percent/],
-	])('suggests similar names for --fail-if %s', async (test, hint) => {
+	])('suggests similar names for an unknown one in --fail-if %s', async (test, hint) => {
 		const { stderr } = await project.run(['report', '--fail-if', test, ...now]);
 		expect(stderr.split('\n')[1]).toMatch(hint);
 	});
@@ -85,11 +85,11 @@ describe('mailctl report', () => {
 		['sent<5', 10],
 		['opened_percent <= 0', 10],
 		['clicked_percent<1', 10],
-	])('with --fail-if %s ends with %i', async (test, code) => {
+	])('with --fail-if %s exits with %i', async (test, code) => {
 		expect((await project.run(['report', '--fail-if', test, ...now, '-q'])).code).toBe(code);
 	});
 
-	it('leaves out bots with --human', async () => {
+	it('omits bots from its counts with --human', async () => {
 		expect((await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--human'])).stdout).toBe(
 			'date,sent,opened,clicked,unsubscribed,complained,softbounced,hardbounced,created\r\n2026-11-07,3,0,0,0,0,0,0,3\r\n',
 		);
@@ -123,7 +123,7 @@ describe('mailctl report', () => {
 			]);
 		});
 
-		it('shows the percentage beside each count, and counts people only with --human', async () => {
+		it('shows a percentage beside each count, and counts only people with --human', async () => {
 			const all = [
 				'  sent          5',
 				'  opened        2  40.00 %',
@@ -157,7 +157,7 @@ describe('mailctl report', () => {
 	});
 
 	describe('a report of a service without extensions', () => {
-		it('ends on the service’s last day', async () => {
+		it('with --last ends on the last day of the service’s default report', async () => {
 			const asked: unknown[] = [];
 			const connect = stripped({
 				change: (api) => ({

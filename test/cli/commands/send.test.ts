@@ -24,7 +24,7 @@ describe('mailctl send', () => {
 	const messages = async (...words: string[]) =>
 		(await project.json(['messages', 'list', ...words])) as { id: string; to: string; state: string }[];
 
-	it('prints the service’s answer and ends when the message is sent', async () => {
+	it('prints the service’s answer and exits when the message is sent', async () => {
 		const { code, stdout, stderr } = await project.run([...toAnn, '--context', 'name=Ann', '-o', 'json']);
 		expect({ code, document: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
 			code: 0,
@@ -35,13 +35,13 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).text?.trim()).toBe('Hi Ann');
 	});
 
-	it('sends one message to each recipient, who sees no other', async () => {
+	it('sends a separate message to each recipient, who does not see the others', async () => {
 		await project.json([...toAnn, '--to', 'bob@example.com', '--to', 'ANN@example.com']);
 		expect(sink.received.map(({ to }) => to).sort()).toEqual([['ann@example.com'], ['bob@example.com']]);
 		expect(textOf(0).match(/^To: .*$/m)?.[0]).not.toContain(',');
 	});
 
-	it('keeps hidden copies out of the header', async () => {
+	it('puts no hidden copy into a header', async () => {
 		await project.json([...toAnn, '--cc', 'Carl <carl@example.com>', '--bcc', 'secret@example.com']);
 		expect(sink.received[0]?.to.toSorted()).toEqual([
 			'ann@example.com',
@@ -53,7 +53,7 @@ describe('mailctl send', () => {
 		expect(textOf(0)).not.toMatch(/^Bcc:/im);
 	});
 
-	it('requires --cc-each for copies of several messages', async () => {
+	it('requires --cc-each if several messages would each have the copies', async () => {
 		const words = [...toAnn, '--to', 'bob@example.com', '--cc', 'carl@example.com'];
 		expect(await project.run(words)).toEqual({
 			code: 2,
@@ -80,7 +80,7 @@ describe('mailctl send', () => {
 		expect(await messages()).toMatchObject([{ state: 'sent', tag: 'spring' }]);
 	});
 
-	it('reads variables from a file and from --context, which takes precedence', async () => {
+	it('reads values from a file and from --context, which overrides the file', async () => {
 		const file = await project.file('context.json', '{"name": "File", "n": 5}');
 		const body = ['--text', '#name# #n# #unknown#'];
 		await project.json([
@@ -90,7 +90,7 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).text?.trim()).toBe('Flag 5 #unknown#');
 	});
 
-	it('rejects bulk mail if a field has no value, and sends nothing', async () => {
+	it('rejects bulk mail with a variable that has no value, and sends nothing', async () => {
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const people = ['subscribers', 'create', '-l', 'L', '--email'];
@@ -171,7 +171,7 @@ describe('mailctl send', () => {
 			3,
 			'template "Nope" not found',
 		],
-	])('rejects %j with %i, and accepts nothing', async (words, code, message) => {
+	])('rejects %j with exit code %i, and sends nothing', async (words, code, message) => {
 		for (const dry of [[], ['-n']]) {
 			const result = await project.run([...words, ...dry]);
 			const said = result.stderr.split('\n');
@@ -182,7 +182,7 @@ describe('mailctl send', () => {
 		expect([await messages(), sink.received]).toEqual([[], []]);
 	});
 
-	it('removes line breaks from a subject', async () => {
+	it('removes line breaks from the subject', async () => {
 		await project.json([
 			...toAnn.slice(0, 3),
 			'--subject',
@@ -194,7 +194,7 @@ describe('mailctl send', () => {
 		expect(textOf(0)).not.toMatch(/^Bcc:/im);
 	});
 
-	it('sends a template by name, with the name as subject', async () => {
+	it('sends a stored template, whose name becomes the subject', async () => {
 		const html = await project.file('w.html', '<p>Hi #name#</p>');
 		await project.json(['templates', 'create', '--name', 'Welcome', '--html-file', html]);
 		await project.json([
@@ -207,7 +207,7 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).html).toMatch(/^<p>Hi Ann<\/p><img /);
 	});
 
-	it('shows the message and sends nothing with --preview, --eml and --dry-run', async () => {
+	it('shows the message but does not send it with --preview, --eml and --dry-run', async () => {
 		const words = [
 			...toAnn,
 			'--html',
@@ -251,13 +251,13 @@ describe('mailctl send', () => {
 		expect([await messages(), sink.received]).toEqual([[], []]);
 	});
 
-	it('limits the speed with --rate', async () => {
+	it('sends at the speed of --rate', async () => {
 		const before = performance.now();
 		await project.json([...toAnn, '--to', 'b@example.com', '--to', 'c@example.com', '--rate', '10/s']);
 		expect(performance.now() - before).toBeGreaterThan(150);
 	});
 
-	it('adds a message to a campaign, whose figures include it', async () => {
+	it('adds its message to an existing campaign, whose figures then include it', async () => {
 		const campaign = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 		const { stderr } = await project.run([...toAnn, '--campaign', campaign]);
 		expect(stderr).toBe(`campaign ${campaign}\nsent 1\n`);

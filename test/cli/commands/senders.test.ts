@@ -21,7 +21,7 @@ describe('mailctl senders', () => {
 		await project.json(['senders', 'add', 'news@example.com', ...now]);
 	});
 
-	it('lists, adds and removes by address in any case, or by id', async () => {
+	it('lists, adds and removes senders by address in any case, or by id', async () => {
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 		expect((await project.run(['senders', 'add', 'b@example.com', '-q'])).stdout).toBe('2\n');
 		expect(await project.json(['senders', 'remove', 'NEWS@example.com', '-y'])).toEqual({ deleted: [1] });
@@ -42,13 +42,13 @@ describe('mailctl senders', () => {
 			'error: "n@example.com\\r\\nBcc: x@example.com" is not an e-mail address: it has an invisible character, U+000D\n',
 		],
 		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
-	])('add ends with %i for %j, and quotes it', async (code, address, stderr) => {
+	])('add exits with %i for %j and quotes this address', async (code, address, stderr) => {
 		expect(await project.run(['senders', 'add', address])).toEqual({ code, stdout: '', stderr });
 		expect((await project.run(['senders', 'add', address, '-n'])).code).toBe(code);
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 	});
 
-	it('removes only after confirmation, and ends with 3 for an unknown one', async () => {
+	it('removes a sender only after confirmation, and exits with 3 for an unknown one', async () => {
 		expect(await project.run(['senders', 'remove', 'news@example.com'])).toEqual({
 			code: 2,
 			stdout: '',
@@ -75,7 +75,7 @@ describe('mailctl senders', () => {
 		['senders', 'add', 'a@example.com'],
 		['senders', 'remove', 'a@example.com', '-y'],
 		['send', '--from', 'a@example.com', '--to', 'b@example.com', '--subject', 'S', '--text', 'T', '-n'],
-	])('reports a service without /senders/: %s %s %s %s', async (...words) => {
+	])('prints that the service has no /senders/: %s %s %s %s', async (...words) => {
 		const service = createServer((_, response) => response.writeHead(404).end('<h1>Not Found</h1>'));
 		await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
 		const at = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;

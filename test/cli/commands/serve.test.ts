@@ -8,7 +8,7 @@ describe('mailctl serve', () => {
 		['--host', 'no such host'],
 		['--rate', 'fast'],
 		['--tls-cert', '/etc/hostname', '--tls-key', '/etc/hostname'],
-	])('creates no token if %s %j stops its start', async (...words) => {
+	])('creates no token if %s %j prevents its start', async (...words) => {
 		const { run, json } = await makeProject({ smtp: 2525 });
 		const { code, stderr } = await run(['serve', '--port', '0', ...words]);
 		expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --/)]);
@@ -17,7 +17,7 @@ describe('mailctl serve', () => {
 });
 
 describe('the start of mailctl serve', () => {
-	it('warns if no mail can be sent, and prints how to log in with the new token', async () => {
+	it('warns if it cannot send mail, and prints how to log in with the new token', async () => {
 		const HOME = await makeHome();
 		const { stderr } = await cli(['serve', '--port', '0', '--deadline', '2s'], { env: { HOME } });
 		expect(stderr).toContain(
@@ -29,10 +29,10 @@ describe('the start of mailctl serve', () => {
 	});
 });
 
-describe('the public URL at the start of serve', () => {
+describe('mailctl serve with a public URL', () => {
 	const words = ['--deadline', '2s'];
 
-	it('causes a warning that names the setting if it is missing', async () => {
+	it('warns at its start if the URL is missing, and names the setting', async () => {
 		const { run, db } = await makeProject({ smtp: 2525 });
 		const { stderr } = await run(['serve', '--port', '0', ...words]);
 		expect(stderr).toMatch(/^warning: links in mails point to http:\/\/127\.0\.0\.1:\d+: set /m);
@@ -41,7 +41,7 @@ describe('the public URL at the start of serve', () => {
 		);
 	});
 
-	it('causes no warning if it is set, even to the listening address', async () => {
+	it('does not warn if the URL is set, even to the listening address', async () => {
 		const { run, json } = await makeProject({ smtp: 2525 });
 		const port = await freePort();
 		const url = `http://127.0.0.1:${port}`;

@@ -44,7 +44,7 @@ async function mail(port: number, { auth, ...more }: Mail = {}): Promise<void> {
 }
 
 describe('mailctl sink', () => {
-	it('counts mails, stores each as a file, and ends after the last one', async () => {
+	it('counts mails, writes each to a file, and exits after the last expected one', async () => {
 		const dir = join(await mkdtemp(join(tmpdir(), 'mailctl-sink-')), 'mails');
 		const { running, port } = start(['--dir', dir, '--count', '2', '--wait', '1m', '-o', 'json']);
 		await mail(await port, { subject: 'Grüße', auth: { user: 'any', pass: 'thing' } });
@@ -76,7 +76,7 @@ describe('mailctl sink', () => {
 		expect(modes.map(({ mode }) => mode & 0o777)).toEqual([0o700, 0o600]);
 	});
 
-	it('shows each mail on a line, with control characters escaped', async () => {
+	it('prints a line for each mail and escapes control characters', async () => {
 		const { running, port } = start(['--count', '1'], { columns: 100 });
 		await mail(await port, { subject: 'Red \u001b[31malert\u202e' });
 		const { code, stdout } = await running;
@@ -86,7 +86,7 @@ describe('mailctl sink', () => {
 		);
 	});
 
-	it('ends with 12 and the count if too few mails came in time', async () => {
+	it('exits with 12 and the count if too few mails arrive in time', async () => {
 		const { running, port } = start(['--count', '2', '--wait', '5s']);
 		await mail(await port);
 		expect(await running).toMatchObject({
@@ -99,7 +99,7 @@ describe('mailctl sink', () => {
 		});
 	});
 
-	it('ends with 130 on Ctrl-C, and prints the mails so far', async () => {
+	it('prints the mails so far on Ctrl-C and exits with 130', async () => {
 		const interrupts = new AbortController();
 		const { running, port } = start(['-o', 'json'], { interrupts: interrupts.signal });
 		await mail(await port);
@@ -109,7 +109,7 @@ describe('mailctl sink', () => {
 		expect(JSON.parse(stdout)).toHaveLength(1);
 	});
 
-	it('refuses and defers the given addresses and domains', async () => {
+	it('refuses or defers mail to the given addresses and domains', async () => {
 		const refusing = [
 			'--refuse',
 			'Bob@example.com',
@@ -146,7 +146,7 @@ describe('mailctl sink', () => {
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
 	});
 
-	it('rejects a port in use and a file as its folder', async () => {
+	it('rejects a port in use, and a file instead of its folder', async () => {
 		const server = createServer();
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 		const address = server.address();
@@ -161,7 +161,7 @@ describe('mailctl sink', () => {
 		expect((await cli(['sink', '--dir', file])).stderr).toContain(`--dir ${file} is not a folder`);
 	});
 
-	it('defers a mail that it cannot store, and ends with 74', async () => {
+	it('defers a mail that it cannot write to disk, and exits with 74', async () => {
 		const dir = await mkdtemp(join(tmpdir(), 'mailctl-sink-'));
 		const { running, port } = start(['--dir', dir]);
 		const at = await port;

@@ -31,7 +31,7 @@ describe('mailctl subscribers', () => {
 			({ email }) => email,
 		);
 
-	it('shows the API’s records, by id and by address in any case', async () => {
+	it('shows the API’s record, by id and by address in any case', async () => {
 		expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
 		expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		expect(await project.json(['subscribers', 'get', 'ANN@Example.COM', '-l', '1'])).toEqual(ann);
@@ -40,7 +40,7 @@ describe('mailctl subscribers', () => {
 		);
 	});
 
-	it('finds a person in all lists', async () => {
+	it('finds a person’s subscriptions in all lists', async () => {
 		await project.json(['lists', 'create', '--name', 'Other', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', 'Other', '--email', 'Ann@example.com']);
 		await project.json(['subscribers', 'create', '-l', 'Other', '--email', 'bann@example.com']);
@@ -63,7 +63,7 @@ describe('mailctl subscribers', () => {
 			await add('100%@example.com', '--meta-json', '{"city": 5}');
 		});
 
-		it('filters by address, activity and meta', async () => {
+		it('filters by address, activity and meta values', async () => {
 			expect(await emailsOf('--email', 'XAY@example.com')).toEqual(['xay@example.com']);
 			expect(await emailsOf('--inactive')).toEqual(['xay@example.com']);
 			expect(await emailsOf('--active', '--where', 'meta.city=Oslo')).toEqual([
@@ -86,14 +86,14 @@ describe('mailctl subscribers', () => {
 			[['--meta', 'city'], '--meta: "city" is not KEY=VALUE'],
 			[['--meta-json', '[1]'], '--meta-json is not a JSON object'],
 			[['--meta-json', '@/nowhere'], '--meta-json: /nowhere: no such file'],
-		])('rejects %j before any request', async (words, message) => {
+		])('rejects %j without a request', async (words, message) => {
 			const { code, stderr } = await project.run([
 				...['subscribers', 'create', ...list, '--email', 'b@example.com', ...words],
 			]);
 			expect({ code, first: stderr.split('\n')[0] }).toEqual({ code: 2, first: `error: ${message}` });
 		});
 
-		it('reads meta from JSON, @FILE and stdin; --meta overrides single values', async () => {
+		it('reads meta from JSON, a file or stdin, and --meta overrides single values', async () => {
 			const path = await project.file('meta.json', '{"city": "Rome", "plan": 1}');
 			await add('b@example.com', '--meta-json', '{"city": null, "plan": true}');
 			await add('c@example.com', '--meta-json', `@${path}`, '--meta', 'plan=pro');
@@ -107,7 +107,7 @@ describe('mailctl subscribers', () => {
 			]).toEqual([{ city: null, plan: true }, { city: 'Rome', plan: 'pro' }, { city: 1.5 }]);
 		});
 
-		it('reports, skips or updates an existing person; -q prints the id', async () => {
+		it('reports, skips or updates an existing person, and -q prints only the id', async () => {
 			const again = ['subscribers', 'create', ...list, '--email', 'Ann@example.com', '--meta', 'plan=pro'];
 			expect((await project.run([...again, '-q'])).code).toBe(5);
 			expect((await project.run([...again, '--if-exists', 'skip', '-q'])).stdout).toBe('1\n');
@@ -124,7 +124,7 @@ describe('mailctl subscribers', () => {
 		const update = (...words: string[]) =>
 			project.json(['subscribers', 'update', 'ann@example.com', ...list, ...words]);
 
-		it('merges --meta, removes --unset-meta and replaces all with --meta-json', async () => {
+		it('merges --meta, removes --unset-meta, and replaces all values with --meta-json', async () => {
 			expect(await update('--meta', 'plan=pro')).toMatchObject({ meta: { city: 'Oslo', plan: 'pro' } });
 			expect(await update('--unset-meta', 'city', '--meta', 'plan=free')).toMatchObject({
 				meta: { plan: 'free' },
@@ -133,7 +133,7 @@ describe('mailctl subscribers', () => {
 			expect(await update('--meta-json', '{}')).toMatchObject({ meta: {} });
 		});
 
-		it('loses nothing if two processes change different variables', async () => {
+		it('keeps both changes if two processes change different variables', async () => {
 			await Promise.all([update('--meta', 'city=Rome'), update('--meta', 'plan=pro')]);
 			expect(await metaOf('1')).toEqual({ city: 'Rome', plan: 'pro' });
 		});
@@ -161,7 +161,7 @@ describe('mailctl subscribers', () => {
 	});
 
 	describe('with several ids', () => {
-		it('activates and deactivates, and prints an array', async () => {
+		it('activates and deactivates several people, and prints an array', async () => {
 			await add('bob@example.com');
 			expect(
 				await project.json(['subscribers', 'deactivate', 'ann@example.com', '2', ...list]),
@@ -179,7 +179,7 @@ describe('mailctl subscribers', () => {
 			]);
 		});
 
-		it('activates unsubscribed people only with confirmation', async () => {
+		it('activates people who unsubscribed only with a confirmation', async () => {
 			const reason = ['--reason', 'UNSUBSCRIBED', '--list', '1'];
 			await project.json(['suppressions', 'add', 'ann@example.com', ...reason]);
 			for (const words of [
@@ -196,12 +196,12 @@ describe('mailctl subscribers', () => {
 			expect([code, stderr]).toEqual([0, 'warning: lifted the unsubscription of ann@example.com\n']);
 		});
 
-		it('changes nothing if one id is unknown', async () => {
+		it('changes nobody if one id is unknown', async () => {
 			expect((await project.run(['subscribers', 'deactivate', '1', '9', ...list])).code).toBe(3);
 			expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		});
 
-		it('requires the count for more than 100, even with -y', async () => {
+		it('requires the count as confirmation for more than 100 people, even with -y', async () => {
 			const rows = Array.from({ length: 101 }, (_, at) => `p${at}@example.com`);
 			const path = await project.file('people.csv', `email\n${rows.join('\n')}\n`);
 			await project.json(['subscribers', 'import', path, ...list]);

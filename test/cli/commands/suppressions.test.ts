@@ -32,7 +32,7 @@ describe('mailctl suppressions', () => {
 				({ is_active }) => is_active,
 			);
 
-		it('are added, shown, found and removed', async () => {
+		it('can be added, shown, found and removed', async () => {
 			expect(await project.json([...leave, 'Readers'])).toMatchObject({ reason: 'UNSUBSCRIBED', list_id: 1 });
 			expect(await active()).toEqual([false, true]);
 			await project.json([...leave, '2']);
@@ -45,7 +45,7 @@ describe('mailctl suppressions', () => {
 			expect((await project.run(removed)).code).toBe(3);
 		});
 
-		it('reject another reason and an unknown list', async () => {
+		it('are rejected for another reason than UNSUBSCRIBED, or for an unknown list', async () => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--list', '1']);
 			expect({ code, stderr }).toEqual({
 				code: 5,
@@ -54,7 +54,7 @@ describe('mailctl suppressions', () => {
 			expect((await project.run([...leave, 'Nobody'])).code).toBe(3);
 		});
 
-		it('are unchanged after an export and import', async () => {
+		it('are the same after an export and an import', async () => {
 			await project.json([...leave, 'Readers']);
 			await project.json(['suppressions', 'add', bob]);
 			const file = join(project.folder, 'stopped.csv');
@@ -71,7 +71,7 @@ describe('mailctl suppressions', () => {
 	});
 
 	describe('add', () => {
-		it('prints the suppression, and makes the subscriber inactive with its reason', async () => {
+		it('prints the suppression, and deactivates the subscriber for the same reason', async () => {
 			const made = await project.json(['suppressions', 'add', 'Ann@Example.com']);
 			const expected = {
 				...{ email: ann, reason: 'MANUAL', list_id: null, source: 'API' },
@@ -88,7 +88,7 @@ describe('mailctl suppressions', () => {
 			expect(stderr).toContain(`hint: mailctl --db ${project.db} suppressions remove ADDRESS`);
 		});
 
-		it('prints an array for several addresses, including those from standard input, each once', async () => {
+		it('prints an array with each address once, including addresses from standard input', async () => {
 			const stdin = `${ann}\n\n ${bob}\nANN@example.com\n`;
 			const made = await project.json(['suppressions', 'add', '-', '--reason', 'COMPLAINED'], { stdin });
 			expect(made).toMatchObject([{ email: ann }, { email: bob, reason: 'COMPLAINED' }]);
@@ -109,7 +109,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['next week', 'not a date or duration'],
 			['yesterday', 'past'],
-		])('prints the valid forms of an expiry for %s', async (text, why) => {
+		])('prints the valid forms of an expiry if it rejects %s', async (text, why) => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--expires', text]);
 			expect({ code, said: stderr.split('\n')[0] }).toEqual({
 				code: 2,
@@ -118,14 +118,14 @@ describe('mailctl suppressions', () => {
 			expect(stderr).toContain('valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00');
 		});
 
-		it('continues after a rejected address, and ends with 9', async () => {
+		it('continues after it rejects an address, and exits with 9', async () => {
 			await project.json(['subscribers', 'erase', ann, '--confirm', ann]);
 			const { code, stdout, stderr } = await project.run(['suppressions', 'add', ann, bob, '-o', 'json']);
 			expect({ code, made: JSON.parse(stdout) }).toMatchObject({ code: 9, made: [{ email: bob }] });
 			expect(said({ stderr })).toEqual([{ warning: expect.stringMatching(`^${ann}: `) }]);
 		});
 
-		it('with an expiry keeps the subscriber active, and mail skips the address until then', async () => {
+		it('with an expiry keeps the subscriber active but stops mail until then', async () => {
 			const on = (day: string, ...argv: string[]) =>
 				project.json([...argv, '--now', `2026-01-${day}T12:00:00Z`]);
 			await on('01', 'suppressions', 'add', ann, '--reason', 'HARDBOUNCED', '--expires', '2026-01-10');
@@ -160,7 +160,7 @@ describe('mailctl suppressions', () => {
 			]);
 		});
 
-		it('continues after a missing address, and ends with 9', async () => {
+		it('continues if an address has no suppression, and exits with 9', async () => {
 			const { code, stdout } = await project.run(['suppressions', 'remove', bob, ann, '-y', '-o', 'json']);
 			expect({ code, done: JSON.parse(stdout) }).toMatchObject({ code: 9, done: { deleted: [ann] } });
 		});
@@ -180,7 +180,7 @@ describe('mailctl suppressions', () => {
 		const imported = async (path: string, ...more: string[]) =>
 			project.run(['suppressions', 'import', path, ...more, '-o', 'json']);
 
-		it('counts all rows, writes rejects to a file, and changes nothing when it runs again', async () => {
+		it('counts all rows, writes rejected ones to a file, and changes nothing when it runs again', async () => {
 			const path = await project.file('stop.csv', table);
 			const first = await imported(path);
 			expect({ code: first.code, counts: JSON.parse(first.stdout) }).toEqual({
@@ -204,7 +204,7 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, duplicate: 1, rejected: 3 });
 		});
 
-		it('keeps a row if an earlier row of that address is weaker or rejected', async () => {
+		it('accepts a row if the earlier row of its address is weaker or rejected', async () => {
 			const rows = [
 				'email,reason,expires_at,date_created',
 				`${ann},MANUAL,2999-12-01,`,
@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('of the corrected rejects file of %s leaves out the same columns as the first', async (name, text) => {
+		])('leaves the same columns out of the corrected rejects file of %s as out of the source', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({
@@ -277,7 +277,7 @@ describe('mailctl suppressions', () => {
 		const many = (count: number) =>
 			['email', 'nobody', ...Array.from({ length: count }, (_, at) => `p${at}@example.com`), ''].join('\n');
 
-		it('ends after the current batch on Ctrl-C, and prints how to continue', async () => {
+		it('finishes the current batch after Ctrl-C, and prints how to continue', async () => {
 			const path = await project.file('stop.csv', many(2_500));
 			const stop = new AbortController();
 			const argv = ['suppressions', 'import', path];
@@ -297,7 +297,7 @@ describe('mailctl suppressions', () => {
 			expect(await project.json(argv, { code: 9 })).toMatchObject({ created: 1_501, unchanged: 999 });
 		});
 
-		it('requires a rejects path for standard input, except in a dry run', async () => {
+		it('requires --rejects for standard input, except in a dry run', async () => {
 			const argv = ['suppressions', 'import', '-'];
 			const stdin = `email;reason\n${ann};MANUAL\nnobody;MANUAL\n`;
 			expect(await project.json([...argv, '-n'], { stdin })).toMatchObject({ created: 1, rejected: 1 });
@@ -308,7 +308,7 @@ describe('mailctl suppressions', () => {
 			expect((await readFile(rejects, 'utf8')).split('\n')[0]).toBe('email;reason;_line;_code;_error');
 		});
 
-		it('understands the reasons in files of other services', async () => {
+		it('understands the words for reasons in files of other services', async () => {
 			const reasons =
 				'Bounce COMPLAINT hard-bounced HardBounce SpamComplaint ManualSuppression unsubscribed Abgemeldet soft_bounce spam désabonné';
 			const rows = reasons.split(' ').map((word, at) => `${String.fromCharCode(97 + at)}@e.org,${word}\n`);
@@ -324,7 +324,7 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse((await imported(both, '--ignore-unknown')).stdout)).toMatchObject({ created: 1 });
 		});
 
-		it('reads columns of other services with --map and --ignore-unknown', async () => {
+		it('reads the columns of other services with --map and --ignore-unknown', async () => {
 			const path = await project.file('ses.csv', 'Who;When;Shoe\na@example.com;2025-03-01;44\n');
 			const map = ['--map', 'Who=email', '--map', 'When=date_created', '--ignore-unknown'];
 			expect(JSON.parse((await imported(path, ...map)).stdout)).toMatchObject({ created: 1 });
@@ -340,7 +340,10 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each(['csv', 'ndjson'] as const)('to %s is the same after an import', async (format) => {
+		it.each([
+			'csv',
+			'ndjson',
+		] as const)('writes to %s a file whose import and second export give the same file', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

@@ -20,7 +20,7 @@ describe('mailctl templates', () => {
 		]);
 	});
 
-	it('need a body, from existing UTF-8 files', async () => {
+	it('need a body, and read it only from existing files in UTF-8', async () => {
 		const latin = await project.file('latin.txt', Buffer.from('Gr\xfc\xdfe', 'latin1'));
 		const refusals = await Promise.all(
 			[[], ['--text-file', '/nowhere'], ['--text-file', project.folder], ['--text-file', latin]].map(
@@ -36,7 +36,7 @@ describe('mailctl templates', () => {
 		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
 	});
 
-	it('render HTML with escaped values, and warn about missing ones', async () => {
+	it('are rendered with escaped values in HTML, and a warning for each missing value', async () => {
 		const words = ['templates', 'render', 'Welcome', '--context', 'name=<b>'];
 		const { stdout, stderr, code } = await project.run(words);
 		expect({ stdout, stderr, code }).toEqual({ stdout: '<p>Hi &lt;b&gt;</p>\n', stderr: '', code: 0 });
@@ -44,7 +44,7 @@ describe('mailctl templates', () => {
 		expect(bare).toEqual({ code: 0, stdout: '<p>Hi #name#</p>\n', stderr: 'warning: no value for #name#\n' });
 	});
 
-	it('need no value for built-in variables', async () => {
+	it('are rendered without values for built-in variables', async () => {
 		const text = await project.file(
 			'links.txt',
 			'#email# #town# #unsubscribe_url# #view_url# #email_reason#',
@@ -54,7 +54,7 @@ describe('mailctl templates', () => {
 		expect(stderr).toBe('warning: no value for #town#\n');
 	});
 
-	it('without HTML cannot be rendered as HTML', async () => {
+	it('cannot be rendered as HTML if they have only text', async () => {
 		const text = await project.file('plain.txt', 'Hi');
 		await project.json(['templates', 'create', '--name', 'Plain', '--text-file', text]);
 		expect(await project.run(['templates', 'render', 'Plain', '--part', 'html'])).toEqual({
@@ -64,7 +64,7 @@ describe('mailctl templates', () => {
 		});
 	});
 
-	it('are escaped on a terminal and exact in a pipe', async () => {
+	it('are printed escaped on a terminal, and unchanged into a pipe', async () => {
 		const text = await project.file('evil.txt', 'a\x1b]0;owned\x07b\n');
 		await project.json(['templates', 'create', '--name', 'Evil', '--text-file', text]);
 		expect((await project.run(['templates', 'render', 'Evil'], { columns: 80 })).stdout).toBe(

@@ -62,7 +62,7 @@ describe('TLS to the mail server', () => {
 	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
 	const implicit = (port: number) => `smtps://127.0.0.1:${port}`;
 
-	it('is used if offered, even with an invalid certificate', async () => {
+	it('is used if the server offers it, even if the certificate is invalid', async () => {
 		expect(await sendTo({ server: elsewhere })).toMatchObject(encrypted);
 	});
 
@@ -83,7 +83,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('rejects an expired certificate', async () => {
+	it('rejects a certificate that has expired', async () => {
 		const met = await sendTo({ server: expired, ca: expired.ca });
 		expect(met).toMatchObject({
 			...paused,
@@ -93,7 +93,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('rejects a CA that is neither pinned nor trusted', async () => {
+	it('rejects a certificate whose CA is neither in smtp_ca nor trusted by the system', async () => {
 		expect(await sendTo({ server: good, ca: elsewhere.ca })).toMatchObject({
 			...paused,
 			stderr: expect.stringContaining(
@@ -110,7 +110,7 @@ describe('TLS to the mail server', () => {
 		expect(await sendTo({ server: good, url: implicit, options })).toMatchObject(paused);
 	});
 
-	it('never falls back to plain text if the server stops offering STARTTLS', async () => {
+	it('is never replaced by plain text if the server stops offering STARTTLS', async () => {
 		const options = { disabledCommands: ['STARTTLS'] };
 		expect(await sendTo({ server: good, ca: good.ca, options })).toMatchObject({
 			...paused,
@@ -138,7 +138,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('if it fails, makes smtp-test print the command that fixes the fault', async () => {
+	it('makes smtp-test print the command that fixes the fault if it fails', async () => {
 		const sink = await startSmtpSink({ key: good.key, cert: good.cert, disabledCommands: [] });
 		const project = await makeProject({ smtp: sink.port });
 		const hint = async () => (await project.run(['engine', 'smtp-test'])).stderr.split('\n')[1];
@@ -163,7 +163,7 @@ describe('the setting smtp_ca', () => {
 		'',
 		'hello',
 		'-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----',
-	])('rejects what is not a certificate: %j', async (value) => {
+	])('rejects a value that is not a certificate: %j', async (value) => {
 		const project = await makeProject();
 		const refused = await project.run(['engine', 'settings', 'set', 'smtp_ca', '-'], { stdin: value });
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('certificates in PEM') });

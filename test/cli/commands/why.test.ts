@@ -30,7 +30,7 @@ describe('mailctl why', () => {
 
 	const why = async (...words: string[]) => project.run(['why', ...words, ...later, '-o', 'table']);
 
-	it('shows the next attempt of a deferred message and the last reply', async () => {
+	it('shows a deferred message’s next attempt and its last reply', async () => {
 		const slow = await startFaultServer({
 			on: (phase) => (phase === 'RCPT' ? { answer: '451 4.7.1 Greylisted' } : undefined),
 		});
@@ -49,7 +49,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('shows first that a hard bounce suppressed the address, and the next step', async () => {
+	it('first shows that a hard bounce suppressed the address, and what to do', async () => {
 		const { code, stdout, stderr } = await why('ANN@example.com');
 		expect({ code, isHostile: stdout.includes('\x1b') }).toEqual({ code: 0, isHostile: false });
 		expect(stdout.replace(/[0-9a-f-]{36}/, 'ID')).toBe(
@@ -81,7 +81,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('shows the reply to the last message of a reachable address', async () => {
+	it('shows the server’s reply to the last message if the address gets mail', async () => {
 		const { stdout } = await why('bob@example.com');
 		expect(stdout.split('\n').slice(0, 2)).toEqual([
 			'bob@example.com gets the mail of list Readers.',
@@ -99,7 +99,7 @@ describe('mailctl why', () => {
 		expect(stderr).toContain('subscribers activate eve@example.com --list 1');
 	});
 
-	it('says whether an import or a call made a suppression, and when', async () => {
+	it('prints whether an import or a call made the suppression, and when', async () => {
 		const rows = 'email,reason\nx@e.org,cleaned\ny@e.org,spam\nz@e.org,manual\nu@e.org,unsubscribed\n';
 		const path = await project.file('stopped.csv', rows);
 		await project.json(['suppressions', 'import', path, '--map', 'reason=reason', ...now]);
@@ -114,7 +114,7 @@ describe('mailctl why', () => {
 		]);
 	});
 
-	it('shows messages of the last 30 days, and all with --all', async () => {
+	it('shows messages of the last 30 days, or all with --all', async () => {
 		const days = (stdout: string) => stdout.match(/2026-11-03 10:00 sent "Hello"/g)?.length ?? 0;
 		const winter = ['--now', '2027-01-05T10:00:00Z', '-o', 'table'];
 		const recent = await project.run(['why', 'bob@example.com', ...winter]);
@@ -133,7 +133,7 @@ describe('mailctl why', () => {
 		});
 	});
 
-	it('ends with 3 for an unknown address, and 2 for an invalid one', async () => {
+	it('exits with 3 for an unknown address and with 2 for an invalid one', async () => {
 		const unknown = await project.run(['why', 'unknown@example.com', '-o', 'json']);
 		expect({ code: unknown.code, error: errorOf(unknown) }).toMatchObject({
 			code: 3,
@@ -145,7 +145,7 @@ describe('mailctl why', () => {
 		expect((await project.run(['why', 'nobody'])).code).toBe(2);
 	});
 
-	it('lists campaigns that left the address out, and why', async () => {
+	it('prints which campaigns left the address out, and why', async () => {
 		await project.json([
 			...['send', '--from', 'news@example.com', '--subject', 'News', '--text', 'Hi', '--list', '1', '--yes'],
 			...['--expect-count', '1', '--campaign', 'november', '--now', '2026-11-04T10:00:00Z'],
@@ -171,7 +171,7 @@ describe('mailctl why', () => {
 		expect(stdout).toMatch(/^Campaign plans left it out: .*no value for #plan#\.$/m);
 	});
 
-	it('shows when planned mail leaves, and that an unsubscription cancels it', async () => {
+	it('prints when planned mail will leave, and that unsubscribing cancels it', async () => {
 		await project.json(['lists', 'create', '--name', 'Plans', '--email-reason', 'r', ...now]);
 		const { id } = (await project.json([
 			...['subscribers', 'create', '-l', 'Plans', '--email', 'kim@example.com', ...now],
@@ -191,7 +191,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('says that the queue is paused if a message is due', async () => {
+	it('prints that the queue is paused if a message is due', async () => {
 		await project.run(['engine', 'queue', 'pause', ...later]);
 		await send('lee@example.com');
 		const { stdout, stderr } = await why('lee@example.com');
@@ -226,14 +226,14 @@ describe('mailctl why', () => {
 		const page = async (...words: string[]) =>
 			(await project.run(['why', reader, ...words, ...december('23'), '-o', 'table'])).stdout;
 
-		it('shows rendered subjects', async () => {
+		it('shows subjects with the person’s values', async () => {
 			expect(await page()).toContain('The last message, "Zoe, news of #22" of 2026-12-22');
 			expect(await page()).not.toContain('#name');
 			const { messages } = (await project.json(['why', reader, ...december('23')])) as { messages: object[] };
 			expect(messages[0]).toMatchObject({ subject: 'Zoe, news of #22' });
 		});
 
-		it('fits a screen, with the history of the newest message and the command for all', async () => {
+		it('fits one screen, with the history of the newest message and the command for all messages', async () => {
 			const shown = await page();
 			expect(shown.split('\n').length).toBeLessThan(24);
 			expect(shown.match(/1\. 2026-12-.* sent/g)).toHaveLength(1);

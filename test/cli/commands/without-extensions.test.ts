@@ -36,7 +36,7 @@ const patching = (before: (api: Api) => Promise<unknown>, after: (api: Api) => P
 	});
 const nothing = async () => undefined;
 
-it('an interrupted deletion of several subscribers reports its progress', async () => {
+it('deleting several subscribers prints how far it came if it is interrupted', async () => {
 	const emails = ['bob@example.com', 'carl@example.com', 'dora@example.com'];
 	for (const email of emails) await project.json(['subscribers', 'create', '-l', 'L', '--email', email]);
 	const stop = new AbortController();
@@ -66,7 +66,7 @@ it('an interrupted deletion of several subscribers reports its progress', async 
 describe('meta of a subscriber', () => {
 	const update = ['subscribers', 'update', 'ann@example.com', '-l', 'L'];
 
-	it('is merged by a read, a change and a write', async () => {
+	it('is merged by reading, changing and writing it', async () => {
 		const words = [...update, '--meta', 'plan=pro', '--unset-meta', 'city', '--name', 'Ann'];
 		expect(await project.json(words, { connect: stripped() })).toMatchObject({
 			name: 'Ann',
@@ -78,7 +78,7 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('ends with 5 if another process changed it meanwhile', async () => {
+	it('makes update exit with 5 if another process changed it meanwhile', async () => {
 		const connect = patching(nothing, (api) => api.subscribers(1).patch(1, { meta: { city: 'Bergen' } }));
 		const { code, stderr } = await project.run([...update, '--meta', 'plan=pro'], { connect });
 		expect({ code, stderr }).toEqual({
@@ -88,7 +88,7 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('ends with 7 if the service ignores it', async () => {
+	it('makes update exit with 7 if the service ignores the change', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
@@ -107,7 +107,7 @@ describe('meta of a subscriber', () => {
 		expect(await project.run([...update, '--meta-json', '{}'], { connect })).toMatchObject(said('city'));
 	});
 
-	it('is equal if only the order of its keys differs', async () => {
+	it('counts as equal if only the order of its keys differs', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
@@ -136,7 +136,7 @@ describe('clearing a list', () => {
 		await project.json(['subscribers', 'import', people, '-l', 'L']);
 	});
 
-	it('continues past deleted subscribers, and ends with 9', async () => {
+	it('continues if someone else deleted a subscriber, and exits with 9', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
@@ -165,7 +165,7 @@ describe('clearing a list', () => {
 describe('a field with unknown uses', () => {
 	const connect = stripped();
 
-	it('is deleted only with --confirm VARIABLE', async () => {
+	it('can be deleted only with --confirm VARIABLE', async () => {
 		const refused = await project.run(['fields', 'delete', 'plan', '-y'], { connect });
 		expect(refused).toEqual({
 			code: 2,
@@ -178,7 +178,7 @@ describe('a field with unknown uses', () => {
 		expect(await project.json(['fields', 'list'])).toMatchObject([{ variable: 'city' }]);
 	});
 
-	it('is renamed only with --confirm VARIABLE, except for its display name', async () => {
+	it('can be renamed without --confirm VARIABLE only if its variable stays the same', async () => {
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect((await project.run([...rename, '-y'], { connect })).code).toBe(2);
 		expect((await project.run(['fields', 'update', 'city', '--name', 'Town'], { connect })).code).toBe(0);
@@ -189,11 +189,11 @@ describe('a field with unknown uses', () => {
 	});
 });
 
-describe('an unsupported feature', () => {
+describe('a command with a feature that the service lacks', () => {
 	it.each([
 		['templates', ['templates', 'list']],
 		['messages', ['messages', 'list']],
-	])('ends with 2 and names the command that needs %s', async (_, words) => {
+	])('exits with 2 and names the command or option that needs %s', async (_, words) => {
 		const { code, stderr } = await project.run(words, { connect: stripped() });
 		expect(code).toBe(2);
 		expect(stderr).toContain(`error: this service does not support mailctl ${words.slice(0, 2).join(' ')}: `);

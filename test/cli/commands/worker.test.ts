@@ -7,7 +7,7 @@ const none = { sent: 0, deferred: 0, bounced: 0, failed: 0, uncertain: 0, cancel
 const queue = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--no-wait'];
 
 describe('mailctl worker', () => {
-	it('sends what is due and ends', async () => {
+	it('--drain sends what is due and exits', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		expect(await project.json(['worker', '--drain'])).toEqual(none);
@@ -24,7 +24,7 @@ describe('mailctl worker', () => {
 		await sink.close();
 	});
 
-	it('sends new messages while it runs, and ends with 0 when stopped', async () => {
+	it('sends new messages while it runs, and exits with 0 when it is stopped', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		const stop = new AbortController();
@@ -46,7 +46,7 @@ describe('mailctl worker', () => {
 		});
 	});
 
-	it('works on a local database only', async () => {
+	it('rejects a server as its target', async () => {
 		const project = await makeProject();
 		const { code, stderr } = await project.run(['--base-url', 'http://127.0.0.1:9', 'worker']);
 		expect(code).toBe(2);

@@ -94,7 +94,7 @@ const reported = async () => {
 const report = async () => (await project.json(['report'])) as { total: Record<string, unknown> };
 
 describe('engine bounces ingest', () => {
-	it('records a hard bounce once, in message, subscriber and report', async () => {
+	it('records a hard bounce only once, in message, subscriber and report', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		expect(returnPath).toMatch(/^bounces\+[a-z2-7]{48}@example\.com$/);
 		const file = await project.file('bounce.eml', bounceOf(returnPath));
@@ -115,7 +115,7 @@ describe('engine bounces ingest', () => {
 		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });
 	});
 
-	it('counts duplicates in the database and in the same file in a dry run', async () => {
+	it('counts mails as duplicates in a dry run if the database or the file already has them', async () => {
 		const [ann, bob] = [await sentTo('ann@example.org'), await sentTo('bob@example.org')];
 		const first = await project.file('first.eml', bounceOf(ann.returnPath));
 		expect(await ingest(first, '--dry-run')).toEqual({
@@ -137,14 +137,14 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(file)).toEqual(counts);
 	});
 
-	it('ends with 0 for a mail that is not a bounce', async () => {
+	it('exits with 0 for a mail that is not a bounce', async () => {
 		for (const stdin of [ordinary, away, '', 'x']) {
 			const { code } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin });
 			expect(code).toBe(0);
 		}
 	});
 
-	it('counts the mails of an mbox by kind', async () => {
+	it('counts the mails of an mbox file by kind', async () => {
 		const ann = await sentTo('ann@example.org');
 		const bob = await sentTo('bob@example.org');
 		const mails = [
@@ -163,7 +163,7 @@ describe('engine bounces ingest', () => {
 		expect(await subscriber('bob@example.org')).toMatchObject({ disable_reason: 'COMPLAINED' });
 	});
 
-	it('reads new mails of a Maildir and moves them after they are recorded', async () => {
+	it('reads new mails of a Maildir, and moves each after recording it', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new', 'cur', 'tmp']) await mkdir(join(maildir, name), { recursive: true });
@@ -197,7 +197,7 @@ describe('engine bounces ingest', () => {
 		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1:2,S', long, '9:2,S']);
 	});
 
-	it('ends with 75 while the database is locked, moves nothing, and succeeds later', async () => {
+	it('exits with 75 while the database is locked, moves no mail, and works later', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new', 'cur']) await mkdir(join(maildir, name), { recursive: true });
@@ -215,7 +215,7 @@ describe('engine bounces ingest', () => {
 		expect(await ingest(maildir)).toEqual({ ...none, read: 1, bounces: 1 });
 	});
 
-	it('ends with 75 for a piped mail while the database is missing', async () => {
+	it('exits with 75 for a piped mail if the database is missing', async () => {
 		await rename(project.db, `${project.db}.away`);
 		const { code, stderr } = await project.run(['engine', 'bounces', 'ingest', '-'], { stdin: ordinary });
 		expect({ code, isNamed: stderr.includes('there is no database at') }).toEqual({
@@ -226,7 +226,7 @@ describe('engine bounces ingest', () => {
 		expect(await project.run(['engine', 'bounces', 'ingest', file])).toMatchObject({ code: 2 });
 	});
 
-	it('ends with 75 on SIGTERM, and 130 on Ctrl-C, while it reads a mail from a pipe', async () => {
+	it('exits with 75 on SIGTERM, and with 130 on Ctrl-C, while it reads a mail from a pipe', async () => {
 		const ends = [
 			['SIGTERM', 75],
 			['SIGINT', 130],
@@ -244,7 +244,7 @@ describe('engine bounces ingest', () => {
 });
 
 describe('engine bounces explain', () => {
-	it('describes a mail without a database', async () => {
+	it('describes a mail without needing a database', async () => {
 		const file = await project.file('bounce.eml', bounceOf('news@example.com'));
 		expect(await project.json(['engine', 'bounces', 'explain', file])).toMatchObject({
 			kind: 'bounce',

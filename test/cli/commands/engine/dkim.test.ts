@@ -17,7 +17,7 @@ describe('mailctl engine dkim', () => {
 	const dkim = (...words: string[]) => project.run(['engine', 'dkim', ...words]);
 	const list = () => project.json(['engine', 'dkim', 'list']);
 
-	it('add creates a key, prints the record, and never prints the private key', async () => {
+	it('add creates a key and prints the DNS record, but never the private key', async () => {
 		const added = await project.json(['engine', 'dkim', 'add', ...named('Example.COM.', 'S1')]);
 		expect(added).toEqual({
 			domain: 'example.com',
@@ -32,7 +32,7 @@ describe('mailctl engine dkim', () => {
 		expect(statSync(project.db).mode & 0o777).toBe(0o600);
 	});
 
-	it('add asks again after an invalid selector', async () => {
+	it('add asks again if the user enters an invalid selector', async () => {
 		await dkim('add', ...named('example.com', 's1'), '--type', 'ed25519');
 		const { code, stderr } = await typing(
 			[
@@ -47,7 +47,7 @@ describe('mailctl engine dkim', () => {
 		expect(await list()).toMatchObject([{ selector: 's1' }, { selector: 's2' }]);
 	});
 
-	it('add prints name and value of the record on a terminal, uncut', async () => {
+	it('add prints name and value of the DNS record uncut on a terminal', async () => {
 		const made = await project.run(['engine', 'dkim', 'add', ...named('example.com', 's1'), '--no-color'], {
 			columns: 80,
 		});
@@ -60,7 +60,7 @@ describe('mailctl engine dkim', () => {
 		});
 	});
 
-	it('add reads a key from a file and never prints it', async () => {
+	it('add reads a private key from a file and never prints it', async () => {
 		const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 		const file = await project.file('dkim.pem', privateKey.export({ format: 'pem', type: 'pkcs1' }));
 		const secret = privateKey.export({ format: 'der', type: 'pkcs8' }).toString('base64');
@@ -89,7 +89,7 @@ describe('mailctl engine dkim', () => {
 		expect(await list()).toEqual([]);
 	});
 
-	it('add rejects a file without a key and does not quote its content', async () => {
+	it('add rejects a file without a key, and does not print the file’s content', async () => {
 		const file = await project.file('notes.txt', 'my secret notes');
 		const refused = await dkim('add', ...named('example.com', 's1'), '--key-file', file);
 		expect(refused).toMatchObject({ code: 2, stdout: '' });
@@ -97,7 +97,7 @@ describe('mailctl engine dkim', () => {
 		expect(refused.stderr).not.toContain('secret');
 	});
 
-	it('remove erases the private key from the file', async () => {
+	it('remove overwrites the private key in the database file', async () => {
 		const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 		const file = await project.file('dkim.pem', privateKey.export({ format: 'pem', type: 'pkcs8' }));
 		await dkim('add', ...named('example.com', 's1'), '--key-file', file);
@@ -132,7 +132,7 @@ describe('a signed message', () => {
 		...['--html', '<p>.a dot</p>\n<a href="https://example.com/x">x</a>'],
 	];
 
-	it.each(dkimVerifiers)('has a valid signature of every key of its domain, for $name', async ({
+	it.each(dkimVerifiers)('carries a valid signature for each key of its domain, for $name', async ({
 		missing,
 		verify,
 	}) => {
@@ -155,7 +155,7 @@ describe('a signed message', () => {
 		expect(verify(await records(project), [raw, Buffer.from(stripped, 'latin1')])).toEqual([true, false]);
 	});
 
-	it('has its signature in the file of --eml', async () => {
+	it('keeps its signature in the file that send --eml writes', async () => {
 		const project = await makeProject({ smtp: 2525 });
 		await project.json(['engine', 'dkim', 'add', ...named('example.com', 'e1'), '--type', 'ed25519']);
 		const file = join(project.folder, 'out.eml');

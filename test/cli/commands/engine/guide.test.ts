@@ -63,7 +63,7 @@ describe.each([40, 120])('engine init on a terminal of %i columns', (columns) =>
 	});
 });
 
-it('engine init keeps the settings of an existing database if Enter accepts them', async () => {
+it('engine init keeps an existing database’s settings if the user only presses Enter', async () => {
 	const sink = await startSmtpSink();
 	const url = `smtp://127.0.0.1:${sink.port}`;
 	const { run } = await guided(
@@ -101,7 +101,7 @@ it('engine init keeps the settings of an existing database if Enter accepts them
 	expect(await kept()).toEqual(before);
 });
 
-it('engine init keeps messages for ever if that is chosen', async () => {
+it('engine init sets no retention if the user chooses to keep messages for ever', async () => {
 	const questions: Answers = [sender, ['Mail server', ''], ['Public URL', ''], ['Time zone', '']];
 	const { run, result } = await guided(
 		[...questions, ['older ones are deleted, figures stay', `${'\x7f'.repeat(4)}none`]],
@@ -112,13 +112,13 @@ it('engine init keeps messages for ever if that is chosen', async () => {
 	expect(JSON.parse(stdout)).toMatchObject({ value: null });
 });
 
-describe('an abandoned engine init', () => {
+describe('engine init, if the user leaves it', () => {
 	const questions: readonly (readonly [string, Answers])[] = [
 		['Sender address:', []],
 		['Password of ann', [sender, ['Mail server', 'smtp://ann@127.0.0.1:1']]],
 		['Time zone', [sender, ['Mail server', ''], ['Public URL', '']]],
 	];
-	it.each(questions)('at "%s" leaves no database', async (question, before) => {
+	it.each(questions)('at "%s", creates no database', async (question, before) => {
 		for (const key of ['\x03', '\x04']) {
 			const { db, result } = await guided([...before, [question, key, 'all']]);
 			expect(result).toMatchObject({
@@ -130,7 +130,7 @@ describe('an abandoned engine init', () => {
 	});
 });
 
-it('engine init accepts a server without a scheme and a sender with a name', async () => {
+it('engine init accepts a mail server without a scheme, and a sender with a name', async () => {
 	const folder = await mkdtemp(join(tmpdir(), 'mailctl-guide-'));
 	const sink = await startSmtpSink();
 	const asked = await guided([

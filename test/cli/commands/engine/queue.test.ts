@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe('mailctl engine queue', () => {
-	it('shows waiting messages, and the domains that deferred them with their replies', async () => {
+	it('shows waiting messages, and each deferring domain with its reply', async () => {
 		server = await startFaultServer({ at: { RCPT: { answer: '451 4.7.1 Greylisted' } } });
 		const project = await makeProject({ smtp: server.port });
 		await project.json([...send, '--to', 'a@slow.example', '--to', 'b@slow.example']);
@@ -39,7 +39,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('names the limits that hold messages, how many, and until when', async () => {
+	it('shows each limit that delays messages, how many messages, and until when', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const limits = 'slow.example=1/1h, *=2/1h';
@@ -65,7 +65,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('can be paused, so that send and worker --drain end with 14, and resumed', async () => {
+	it('pause makes send and worker --drain exit with 14 until resume', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const paused = { kind: 'manual', reason: 'moving', since: time, retry_at: null, faults: 0 };
@@ -95,7 +95,7 @@ describe('mailctl engine queue', () => {
 		expect(await project.json(['worker', '--drain'])).toEqual({ ...none, sent: 1 });
 	});
 
-	it('keeps the reason of a fault until the mail server works or smtp_url is set', async () => {
+	it('shows a fault until the mail server works again or smtp_url is set', async () => {
 		let isBroken = true;
 		server = await startFaultServer({
 			on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined),

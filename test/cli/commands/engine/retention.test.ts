@@ -14,7 +14,7 @@ async function sentOne() {
 	return project;
 }
 
-it('setting keep_messages asks before it deletes messages, but not for a longer time', async () => {
+it('setting keep_messages asks before it deletes messages, but not if it lengthens the time', async () => {
 	const project = await sentOne();
 	const set = (value: string, ...more: string[]) =>
 		project.run([...later, 'engine', 'settings', 'set', 'keep_messages', value, ...more]);
@@ -39,7 +39,7 @@ it('setting keep_messages asks before it deletes messages, but not for a longer 
 	expect(stdout).toMatch(/^DISK USAGE +(?:\w+ \d+ KiB, )+\w+ \d+ KiB$/m);
 });
 
-it('apply asks before it shortens retention', async () => {
+it('apply asks before it shortens a retention time', async () => {
 	const project = await sentOne();
 	const file = await project.file('mail.yaml', 'settings:\n  keep_messages: 30d\n');
 	const told = { stderr: expect.stringContaining('This would delete about 1 message') };
@@ -74,7 +74,7 @@ async function deletedMonthsAgo() {
 	return { id, rows, at };
 }
 
-it('`messages`, `why` and `campaigns` say that retention has deleted messages', async () => {
+it('messages, why and campaigns print that retention has deleted messages', async () => {
 	const { id, at } = await deletedMonthsAgo();
 	const told = 'messages before 2026-01-25 are deleted (keep_messages 400d)';
 	expect(await at('messages', 'get', id)).toMatchObject({ code: 3, stderr: expect.stringContaining(told) });

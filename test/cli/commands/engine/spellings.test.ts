@@ -52,7 +52,7 @@ describe('a setting', () => {
 		expect(await project.run(['engine', 'settings', 'get', name])).toMatchObject({ stdout: `${kept}\n` });
 	});
 
-	it('is tested above, unless it is a secret or a certificate', () => {
+	it('has a case above, unless it is a secret or a certificate', () => {
 		const others = ['smtp_password', 'smtp_ca'];
 		expect([...Object.keys(spellings), ...others].sort()).toEqual(Object.keys(settingNames).sort());
 	});
@@ -65,7 +65,7 @@ it.each([
 	['output', 'JSON', 'json'],
 	['baseUrl', ' http://127.0.0.1:9/api ', 'http://127.0.0.1:9/api'],
 	['list', ' News ', 'News'],
-])('the setting %s %j of a profile is stored as %j', async (key, given, kept) => {
+])('the setting %s with the value %j is stored in a profile as %j', async (key, given, kept) => {
 	const env = { HOME: await makeHome() };
 	const profile = ['--profile', 'local'];
 	const set = await cli(['config', 'set', key, given, ...profile], { env });

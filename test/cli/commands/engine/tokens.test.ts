@@ -38,7 +38,7 @@ describe('mailctl engine tokens', () => {
 		}
 	});
 
-	it('create prints only the token to a person, and to a script the columns it asks for', async () => {
+	it('create prints only the token by default, and to a script the requested columns', async () => {
 		const shown = await project.run(['engine', 'tokens', 'create', '--name', 'a', '--no-color'], {
 			columns: 80,
 		});
@@ -64,13 +64,13 @@ describe('mailctl engine tokens', () => {
 		'two words',
 		'-q',
 		'x'.repeat(65),
-	])('create rejects the name %j and creates nothing', async (name) => {
+	])('create rejects the name %j and creates no token', async (name) => {
 		const { code, stdout } = await project.run(['engine', 'tokens', 'create', `--name=${name}`]);
 		expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
 		expect(await list()).toEqual([]);
 	});
 
-	it('revoke asks first, and suggests a name for an unknown one', async () => {
+	it('revoke asks for confirmation, and suggests a name for an unknown token', async () => {
 		await create('shop');
 		expect(await project.run(['engine', 'tokens', 'revoke', 'shop'])).toEqual({
 			code: 2,
@@ -87,7 +87,7 @@ describe('mailctl engine tokens', () => {
 		expect((await project.run(['engine', 'tokens', 'revoke', 'shop', '-y'])).code).toBe(3);
 	});
 
-	it('a command without the required scope reports the scopes of its token and the remedy', async () => {
+	it('a command whose token lacks a scope prints the token’s scopes and what to do', async () => {
 		const server = await startServer(project.db);
 		const token = (await create('shop', '--scope', 'send', '-q')).stdout.trim();
 		const remote = ['--base-url', server.baseUrl];
@@ -119,7 +119,7 @@ describe('mailctl engine tokens', () => {
 		['bounces', 'ingest'],
 		['restore'],
 		['init'],
-	])('engine %s %s asks nothing with a base URL', async (...words) => {
+	])('engine %s %s exits with an error before it asks anything if a base URL is given', async (...words) => {
 		const path = ['engine', ...words.filter((word) => word !== undefined)];
 		const remote = ['--base-url', 'http://127.0.0.1:9', ...path];
 		const { code, stderr } = await typing([], (options) => cli(remote, options), 200);

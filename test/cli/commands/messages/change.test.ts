@@ -5,7 +5,7 @@ import { startFaultServer } from '../../../support/smtp-fault.js';
 describe('mailctl messages retry', () => {
 	const send = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 
-	it('sends uncertain and deferred messages again, and shows every attempt', async () => {
+	it('sends uncertain and deferred messages again, and shows all their attempts', async () => {
 		const server = await startFaultServer({
 			on: (phase, line, { number }) => {
 				if (number > 2) return undefined;
@@ -55,7 +55,7 @@ describe('mailctl messages cancel and retry', () => {
 		ids = answer.messages.map(({ id }) => id);
 	});
 
-	it('print an array of the changed messages, each once', async () => {
+	it('print an array in which each changed message occurs once', async () => {
 		const [first = '', second = ''] = ids;
 		const canceled = await project.json(['messages', 'cancel', first, second, first.toUpperCase(), '--yes']);
 		expect(canceled).toMatchObject([
@@ -65,7 +65,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect(await project.json(['messages', 'retry', ids[2] ?? ''])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('ask for confirmation before they cancel, and change nothing in a dry run', async () => {
+	it('ask before they cancel, and change nothing in a dry run', async () => {
 		const [first = ''] = ids;
 		expect(await project.run(['messages', 'cancel', first])).toMatchObject({
 			code: 2,
@@ -79,7 +79,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect(await state(first)).toBe('queued');
 	});
 
-	it('read ids from standard input, with the count as confirmation', async () => {
+	it('read ids from standard input if --confirm gives their count', async () => {
 		const stdin = `${ids.join('\n')}\n\n`;
 		expect(await project.run(['messages', 'cancel', '-', '--confirm', '2'], { stdin })).toMatchObject({
 			code: 2,
@@ -89,7 +89,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect([code, await state(ids[2])]).toEqual([0, 'canceled']);
 	});
 
-	it('end with 5 if the only message has a wrong state, and with 9 if one of several has', async () => {
+	it('exit with 5 if the only message has a wrong state, and with 9 if one of several does', async () => {
 		const [first = '', second = ''] = ids;
 		await project.json(['messages', 'cancel', first, '--yes']);
 		const refused = await project.run(['messages', 'retry', first]);

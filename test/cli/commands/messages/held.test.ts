@@ -9,7 +9,7 @@ afterEach(async () => {
 	server = undefined;
 });
 
-it('messages get prints the limit that holds a message, and until when', async () => {
+it('messages get shows which limit delays a message, and until when', async () => {
 	server = await startFaultServer({});
 	const project = await makeProject({ smtp: server.port });
 	await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', 'slow.example=1/1h']);

@@ -22,7 +22,7 @@ const send = (...words: string[]) =>
 		env: { HOME: project.folder },
 	});
 
-it('send rejects an address outside the patterns of the profile', async () => {
+it('send rejects a recipient that matches no pattern of the profile', async () => {
 	for (const words of [
 		['--to', 'ann@example.com', '--to', 'bo@example.org'],
 		['--to', 'a@example.com', '--bcc', 'bo@example.org'],
@@ -34,15 +34,15 @@ it('send rejects an address outside the patterns of the profile', async () => {
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });
 
-it('send accepts a matching address in upper or lower case', async () => {
+it('send accepts a recipient that matches a pattern in another case', async () => {
 	expect((await send('--to', 'ANN@Example.COM', '--to', 'me@elsewhere.org')).code).toBe(14);
 });
 
-it('a pattern does not match the beginning of a longer domain', async () => {
+it('a pattern for a domain does not match a longer domain that begins with it', async () => {
 	expect((await send('--to', 'ann@example.com.evil.org')).code).toBe(2);
 });
 
-it('the patterns apply to every subscriber of a list', async () => {
+it('the patterns apply to every subscriber of the list', async () => {
 	await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 	await project.json(['subscribers', 'create', '-l', 'L', '--email', 'ann@example.com']);
 	expect((await send('--list', 'L', '--yes', '--expect-count', '1')).code).toBe(14);
@@ -51,7 +51,7 @@ it('the patterns apply to every subscriber of a list', async () => {
 	expect([code, stderr]).toEqual([2, expect.stringContaining('bo@example.org')]);
 });
 
-it('the patterns apply to every row, every request and their copies', async () => {
+it('the patterns apply to every row, every request, and the copies of both', async () => {
 	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
 	const request = {
 		from: 'news@example.com',
@@ -74,7 +74,7 @@ it('the patterns apply to every row, every request and their copies', async () =
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });
 
-it('the patterns apply to rows that another profile staged', async () => {
+it('the patterns apply to rows that an earlier run with another profile staged', async () => {
 	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
 	const words = ['send', '--from', 'news@example.com', '--subject', 's', '--text', 't', '--csv', people];
 	await project.run([...words, '--campaign', 'j', '--yes', '--expect-count', '9']);

@@ -84,7 +84,7 @@ describe.each([
 	['the embedded engine', local],
 	['a mailctl server', served],
 ])('send --attach on %s', (_, start) => {
-	it('sends files with one message, which lists them', async () => {
+	it('attaches files to one message, and messages get lists them', async () => {
 		const place = await start();
 		const sent = await place.run([...mail, ...html, '--to', 'ann@example.com', ...both(place), '-o', 'json']);
 		expect(sent).toMatchObject({ code: 0 });
@@ -99,7 +99,7 @@ describe.each([
 		expect((await PostalMime.parse(stdout)).attachments).toHaveLength(2);
 	});
 
-	it('sends files with a campaign to a list and to a table', async () => {
+	it('attaches files to campaigns from a list and from a table', async () => {
 		const place = await start();
 		await place.project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await place.project.json(['subscribers', 'create', '-l', 'L', '--email', 'cy@example.com']);
@@ -115,7 +115,7 @@ describe.each([
 		);
 	});
 
-	it('sends files with each request of a batch, after the files of the request', async () => {
+	it('attaches files to each request of a batch, after the request’s own files', async () => {
 		const place = await start();
 		const request = (to: string, more: object) =>
 			JSON.stringify({ from: 'news@example.com', to: [to], subject: 'S', ...more });
@@ -132,7 +132,7 @@ describe.each([
 		expect(await arrived(place)).toEqual(toEach('ann', 'bob'));
 	});
 
-	it('shows files in a preview, and uploads nothing', async () => {
+	it('shows files in a preview but does not upload them', async () => {
 		const place = await start();
 		const words = [...mail, ...html, '--to', 'ann@example.com', ...both(place)];
 		const text = await place.run([...words, '--preview', 'text']);
@@ -149,7 +149,7 @@ describe.each([
 		expect(uploadsIn(place.project.db)).toBe(0);
 	});
 
-	it('lists files in a dry run without their bytes', async () => {
+	it('lists files in a dry run, without their content', async () => {
 		const place = await start();
 		const big = await place.project.file('big.bin', Buffer.alloc(2_000_000, 7));
 		const words = [...mail, '--attach', big, '--dry-run', '-o', 'json'];
@@ -185,7 +185,7 @@ function uploadsIn(path: string): number {
 	}
 }
 
-it('the same mail with other files is not a repetition', async () => {
+it('the same mail with other files is not a repetition of a campaign', async () => {
 	const place = await local();
 	const table = join(place.project.folder, 'people.csv');
 	const words = [...mail, '--csv', table, '--yes', '--expect-count', '2'];
@@ -195,7 +195,7 @@ it('the same mail with other files is not a repetition', async () => {
 	expect(await place.run([...words, ...both(place)])).toMatchObject({ code: 0 });
 });
 
-it('an idempotency key accepts only the same files', async () => {
+it('a repeated idempotency key is accepted only with the same files', async () => {
 	const place = await local();
 	const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'k'];
 	const [flag = '', file = ''] = both(place);
@@ -205,7 +205,7 @@ it('an idempotency key accepts only the same files', async () => {
 	expect(place.sink.received).toHaveLength(1);
 });
 
-it.skipIf(!isBuilt)('a send that was killed after the upload continues with the files', async () => {
+it.skipIf(!isBuilt)('a send that is killed after the upload continues with its files', async () => {
 	const place = await local();
 	const { db, folder } = place.project;
 	const words = [
@@ -222,7 +222,7 @@ it.skipIf(!isBuilt)('a send that was killed after the upload continues with the 
 	expect(await arrived(place)).toEqual(toEach('ann', 'bob'));
 });
 
-describe('a bad attachment ends with 2, and nothing is sent', () => {
+describe('send rejects a bad attachment with exit code 2, and sends nothing', () => {
 	const start = async () => {
 		const place = await local();
 		const { folder } = place.project;
@@ -255,7 +255,7 @@ describe('a bad attachment ends with 2, and nothing is sent', () => {
 	});
 });
 
-it('the page of a mail shows its images', async () => {
+it('the web page of a mail shows the attached images that its HTML uses', async () => {
 	const place = await served();
 	const words = [...mail.slice(0, -1), 'see #view_url#', ...html, '--to', 'ann@example.com', ...both(place)];
 	expect(await place.run(words)).toMatchObject({ code: 0 });
@@ -265,7 +265,7 @@ it('the page of a mail shows its images', async () => {
 	expect(page).toContain(`<img src="data:image/png;base64,${png.toString('base64')}"`);
 });
 
-it('a browser preview shows images of the HTML', () => {
+it('the preview in a browser shows the attached images that the HTML uses', () => {
 	const file = { name: 'logo.png', type: 'image/png', sha256: 'x', bytes: png };
 	const page = pageOf({ subject: 'S', text: 'T', html: html[1] ?? '', files: [file] });
 	expect(page).toContain(`src=&quot;data:image/png;base64,${png.toString('base64')}&quot;`);
@@ -279,6 +279,6 @@ it.each([
 	['table.xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
 	['mail.eml', 'application/octet-stream'],
 	['README', 'application/octet-stream'],
-])('the media type of %s is %s', async (name, type) => {
+])('a file named %s has the media type %s', async (name, type) => {
 	expect(await mediaTypeOf(name)).toBe(type);
 });

@@ -37,7 +37,7 @@ describe('mailctl send to selected people of several lists', () => {
 	const notes = (run: Parameters<typeof said>[0]) =>
 		said(run).flatMap((line) => (line['note'] === undefined ? [] : [line['note']]));
 
-	it('sends one mail to a person on several lists, with values of the first list that accepts it', async () => {
+	it('sends one mail to a person on several lists, with values from the first list that accepts the person', async () => {
 		const run = await project.run([...send(4, ...both), '--campaign', 'spring', '-o', 'json']);
 		expect([run.code, sentTo()]).toEqual([
 			0,
@@ -55,7 +55,7 @@ describe('mailctl send to selected people of several lists', () => {
 		expect(await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])).toEqual([]);
 	});
 
-	it('leaves out an excluded list and people who do not match, with the reasons', async () => {
+	it('leaves out people on an excluded list or outside the conditions, and reports the reasons', async () => {
 		const ofNone = send(1, '--list', 'Guests', '--where', 'meta.city=oslo');
 		const none = await project.run(ofNone);
 		const hint = 'hint: left out: 3 not meta.city=oslo\n';
@@ -89,7 +89,7 @@ describe('mailctl send to selected people of several lists', () => {
 		expect(why.stdout).toContain('Campaign spring left it out: in excluded list "Staff".\n');
 	});
 
-	it('has lists and conditions that campaigns get shows', async () => {
+	it('stores lists and conditions, which campaigns get shows', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		await project.json(send(3, ...words, '--campaign', 'told'));
 		expect(await project.json(['campaigns', 'get', 'told'])).toMatchObject({
@@ -100,7 +100,7 @@ describe('mailctl send to selected people of several lists', () => {
 		expect(stdout).toMatch(new RegExp(`^LIST +${names[0]}, ${names[1]}$`, 'm'));
 	});
 
-	it('reports the same in a dry run, and writes nothing', async () => {
+	it('reports the same counts in a dry run, and creates no campaign', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		const dry = await project.run([...mail, ...words, '-n', '-o', 'json']);
 		expect(JSON.parse(dry.stdout)).toMatchObject({
@@ -138,7 +138,7 @@ describe('mailctl send to selected people of several lists', () => {
 		['created~2026', 'compare a date by =, !=, <, <=, > or >=', expect.stringContaining('fields: '), 7],
 		['name>b', 'compare a text by =, != or ~', expect.stringContaining('fields: '), 4],
 		['meta.city>b', 'a number is wanted here', expect.stringContaining('fields: '), 10],
-	])('rejects --where %s and marks the position', async (condition, message, hint, at) => {
+	])('rejects --where %s and marks the position of the error', async (condition, message, hint, at) => {
 		const run = await project.run([...send(1, '--list', '1', '--where', condition), '-o', 'json']);
 		expect([run.code, JSON.parse(run.stderr.split('\n')[0] ?? '')]).toMatchObject([
 			2,
@@ -146,7 +146,7 @@ describe('mailctl send to selected people of several lists', () => {
 		]);
 	});
 
-	it('treats another audience as another mail, but not the same lists in another order', async () => {
+	it('counts the same lists in another order as the same mail, but not another list or condition', async () => {
 		await project.json(send(4, ...both));
 		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
 		expect([again.code, again.stderr]).toEqual([

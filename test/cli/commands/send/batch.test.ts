@@ -43,7 +43,7 @@ describe('mailctl send --batch', () => {
 	it.each([
 		'utf-16le',
 		'utf-16be',
-	])('is rejected in %s, with and without a byte order mark', async (encoding) => {
+	])('rejects a file in %s, with and without a byte order mark', async (encoding) => {
 		const line = JSON.stringify({ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' });
 		for (const addBOM of [true, false]) {
 			const file = await project.file('wide.ndjson', iconv.encode(`${line}\r\n`, encoding, { addBOM }));
@@ -55,7 +55,7 @@ describe('mailctl send --batch', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('lists each error with its line and releases nothing', async () => {
+	it('prints each error with its line number and sends nothing', async () => {
 		const file = await project.file(
 			'bad.ndjson',
 			[
@@ -82,7 +82,7 @@ describe('mailctl send --batch', () => {
 		]);
 	});
 
-	it('finds the same errors in a dry run', async () => {
+	it('reports the same errors in a dry run', async () => {
 		const lines = [
 			{ from, to: ['ann@example.com'], subject: 'A', text_body: 'Hi' },
 			{ from, to: ['ann@example.com', 'bob@example.com'], subject: 'A', text_body: 'Hi' },
@@ -123,7 +123,7 @@ describe('mailctl send --batch', () => {
 		];
 		const finding = 'line 2: Ann@example.com is in this campaign already.';
 
-		it('are the same mail, in a dry run as in a campaign', async () => {
+		it('count as the same mail, in a dry run as in a campaign', async () => {
 			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
 			for (const end of [['-n'], []])
 				expect(errorOf(await project.run([...batch(file, 2), '-o', 'json', ...end]))).toMatchObject({
@@ -134,7 +134,7 @@ describe('mailctl send --batch', () => {
 		});
 	});
 
-	it('warns of unsubscribe links to this machine only if a request has one', async () => {
+	it('warns about unsubscribe links to this machine only if a request contains one', async () => {
 		const warned = async (request: object) => {
 			const { stderr } = await project.run(batch(await requests(request), 1));
 			return stderr.includes('unsubscribe links point to this machine');
@@ -145,7 +145,7 @@ describe('mailctl send --batch', () => {
 		expect(await warned({ ...plain, text_body: 'Leave: #unsubscribe_url#' })).toBe(true);
 	});
 
-	describe('values that are not texts', () => {
+	describe('a batch with numbers instead of texts', () => {
 		const looks = [
 			['-n', '-o', 'table'],
 			['--preview', 'text'],
@@ -160,7 +160,7 @@ describe('mailctl send --batch', () => {
 			['the text', { text_body: 7 }, '7'],
 			['a header', { headers: { 'X-Id': 7 } }, 'Hi 5'],
 			['the tag', { tag: 7 }, 'Hi 5'],
-		])('a number in %s is a text in every preview and in the mail', async (_, more, text) => {
+		])('shows a number in %s as text, in every preview and in the mail', async (_, more, text) => {
 			const file = await requests({ ...mail, ...more });
 			for (const look of looks) {
 				const run = await project.run(['send', '--batch', file, ...look]);
@@ -175,7 +175,7 @@ describe('mailctl send --batch', () => {
 		});
 	});
 
-	it('keep the digits of a number', async () => {
+	it('keeps all digits of a number', async () => {
 		const line = `{"from":"${from}","to":["a@example.com"],"subject":9007199254740993,"text_body":"#n# #x# #y#",
 			"context":{"n":9007199254740993,"x":5.0,"y":1e2}}`;
 		const file = await project.file('long.ndjson', line.replaceAll('\n', ''));

@@ -30,7 +30,7 @@ async function serve(tamper: Tamper, count: number) {
 	return { sink, project, run, send };
 }
 
-it('a batch whose answer was lost is sent again, and stages nobody twice', async () => {
+it('a campaign sends a batch of rows again if its answer was lost, and stages nobody twice', async () => {
 	const puts: string[] = [];
 	const { sink, run, send } = await serve(async (passing, ask) => {
 		const answered = await ask(passing);
@@ -46,7 +46,7 @@ it('a batch whose answer was lost is sent again, and stages nobody twice', async
 	expect(sink.received).toHaveLength(2_100);
 });
 
-it('a campaign continues after the service was unavailable', async () => {
+it('a campaign continues after the server was unavailable', async () => {
 	let isGone = false;
 	let puts = 0;
 	const { sink, run, send } = await serve(async (passing, ask) => {
@@ -64,7 +64,7 @@ it('a campaign continues after the service was unavailable', async () => {
 	expect(puts).toBe(3);
 });
 
-it('a campaign requires only a token with the scope send', async () => {
+it('a campaign needs only a token with the scope send', async () => {
 	const { project, run, send } = await serve((passing, ask) => ask(passing), 2);
 	const made = (await project.json(['engine', 'tokens', 'create', '--name', 'shop', '--scope', 'send'])) as {
 		token: string;

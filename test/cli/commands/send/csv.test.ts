@@ -34,7 +34,7 @@ describe('mailctl send --csv', () => {
 			state: string;
 		}[];
 
-	it('sends a message for each row, and reports each outcome', async () => {
+	it('sends a message for each row, and reports what happened to each', async () => {
 		const run = await project.run([...agreed(people, '--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout), said: said(run) }).toEqual({
 			code: 0,
@@ -62,7 +62,7 @@ describe('mailctl send --csv', () => {
 		]);
 	});
 
-	it('reads NDJSON and standard input', async () => {
+	it('reads NDJSON files and standard input', async () => {
 		const lines =
 			'{"email": "ann@example.com", "name": "Ann", "favourite_town": "Oslo"}\n{"email": "bob@example.com", "name": "Bob", "favourite_town": "Rome"}\n';
 		await project.json(agreed(await project.file('people.ndjson', lines)));
@@ -70,7 +70,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'ann@example.com', 'bob@example.com', 'bob@example.com']);
 	});
 
-	it('maps a column to another variable, and leaves one out', async () => {
+	it('maps a column to another variable, and ignores a column on request', async () => {
 		const file = await project.file('p.csv', 'who,name,Favourite Town\nann@example.com,Ann,Oslo\n');
 		const map = ['--map', 'who=email', '--map', 'Favourite Town=town', '--map', 'name=-'];
 		await project.json([
@@ -82,7 +82,7 @@ describe('mailctl send --csv', () => {
 		expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('no email column')]);
 	});
 
-	it('lists every error with its line, and releases nothing', async () => {
+	it('prints every error with its line number, and sends nothing', async () => {
 		const file = await project.file(
 			'bad.csv',
 			'email,name,favourite_town\nann@example.com,Ann,Oslo\nnobody,No,Rome\nANN@example.com,Ann,Oslo\nbob@example.com,Bob\n',
@@ -101,7 +101,7 @@ describe('mailctl send --csv', () => {
 		expect(await jobs()).toEqual([]);
 	});
 
-	it('leaves out bad rows with --skip-invalid, exits with 9, and reports every row', async () => {
+	it('leaves out bad rows with --skip-invalid, exits with 9, and writes every row into --results', async () => {
 		const file = await project.file(
 			'bad.csv',
 			'email,name,favourite_town\nann@example.com,Ann,Oslo\nnobody,No,Rome\n',
@@ -116,7 +116,7 @@ describe('mailctl send --csv', () => {
 		expect(nobody).toMatch(/^3,nobody,,rejected,invalid,to: Enter a valid email address: it has no @,0,/);
 	});
 
-	it('rejects a reference to a column by its heading, unless --no-strict-vars', async () => {
+	it('rejects a variable that is the heading of a column, unless --no-strict-vars is given', async () => {
 		const file = await project.file('names.csv', 'EMAIL;名前;First Name\nann@example.com;Аня;Ann\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'Hi #名前#'];
 		const words = [...mail, '--text', 'Dear #First name|friend#', '--yes', '--expect-count', '1'];
@@ -136,7 +136,7 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #名前#');
 	});
 
-	it('names the variable of a column that the message spells in another way', async () => {
+	it('names the right variable if the message spells a column’s variable differently', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const file = await project.file('city.csv', 'email,City\nann@example.com,Oslo\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
@@ -155,7 +155,7 @@ describe('mailctl send --csv', () => {
 		]);
 	});
 
-	it('rejects a variable without a value, unless --no-strict-vars', async () => {
+	it('rejects a variable without a value, unless --no-strict-vars is given', async () => {
 		const file = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const run = await project.run(agreed(file));
 		expect([run.code, run.stderr]).toEqual([
@@ -196,7 +196,7 @@ describe('mailctl send --csv', () => {
 			].join('\n'),
 		);
 
-	it('finds the same errors in a dry run, in the same words', async () => {
+	it('prints the same errors in a dry run, in the same words', async () => {
 		const file = await faulty();
 		const real = await project.run([...send(file, '--yes', '--expect-count', '1'), '-o', 'json']);
 		const dry = await project.run([...send(file, '--expect-count', '1'), '-n', '-o', 'json']);
@@ -229,7 +229,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('warns in a preview about errors in all rows, and always shows the first row', async () => {
+	it('warns in a preview about errors in any row, and shows the first row in any case', async () => {
 		const file = await project.file(
 			'blank.csv',
 			'email,name,favourite_town\nann@example.com,Ann,\nnobody,No,Rome\nANN@example.com,Ann,Oslo\n',
@@ -247,7 +247,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('continues the campaign of a moved file, and rejects its name for another file', async () => {
+	it('continues a campaign if its file was moved, but rejects its name for a different file', async () => {
 		await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
 		const moved = join(project.folder, 'moved.csv');
 		await rename(people, moved);
@@ -258,7 +258,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it.each(['--csv', '--batch'])('names a missing file of %s before it asks', async (flag) => {
+	it.each(['--csv', '--batch'])('reports a missing file of %s before it asks anything', async (flag) => {
 		const content = flag === '--csv' ? ['--from', 'news@example.com', '--subject', 'x', '--text', 'x'] : [];
 		expect(await project.run(['send', flag, '/nowhere.csv', ...content])).toMatchObject({
 			code: 2,

@@ -37,8 +37,8 @@ const answering = async (words: readonly string[], answer: Answer, options: CliO
 describe.each([
 	['campaigns resume', ['campaigns', 'resume', 'U1']],
 	['the same send', named],
-])('a campaign staged by an earlier run, continued with %s', (_, words) => {
-	it('stays staged after a no', async () => {
+])('a campaign that an earlier run staged, and that %s continues', (_, words) => {
+	it('stays staged if the user declines', async () => {
 		await stageEarlier();
 		const { code, said } = await answering(words, 'n');
 		expect(await states()).toEqual(['U1 staged']);
@@ -46,7 +46,7 @@ describe.each([
 		expect(said).toMatch(/declined, nothing was sent\nhint: mailctl .*campaigns resume U1 continues\n$/);
 	});
 
-	it('stays staged if the command is stopped', async () => {
+	it('stays staged if SIGTERM stops the command', async () => {
 		await stageEarlier();
 		const interrupts = new AbortController();
 		const answer = async () => {
@@ -60,11 +60,11 @@ describe.each([
 	});
 });
 
-describe('a campaign staged by this run', () => {
+describe('a campaign that this run staged', () => {
 	it.each([
 		['with a given name', named],
 		['without one', mail],
-	])('is dropped after a no, %s', async (_, words) => {
+	])('is dropped if the user declines, %s', async (_, words) => {
 		const { code, said } = await answering(words, 'n');
 		expect([code, await states()]).toEqual([130, []]);
 		expect(said).toMatch(/declined, nothing was changed\n$/);
@@ -73,7 +73,7 @@ describe('a campaign staged by this run', () => {
 	it.each([
 		['with a given name', named, 'U1'],
 		['without one', mail, 's-2026-11-01'],
-	])('is dropped if the command is stopped, %s', async (_, words, name) => {
+	])('is dropped if SIGTERM stops the command, %s', async (_, words, name) => {
 		const interrupts = new AbortController();
 		const answer = async () => {
 			interrupts.abort(new Interrupted('SIGTERM'));

@@ -43,14 +43,14 @@ const formats: readonly [format: string, options: CliOptions][] = [
 	['table', { columns: 100 }],
 ];
 
-describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
+describe.each(['a database', 'a server'])('repeating an idempotency key on %s', (way) => {
 	const run: Run = (words, options) => theWay(way).run(words, options);
 
-	describe.each(formats)('printed as %s', (format, options) => {
+	describe.each(formats)('with -o %s', (format, options) => {
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
-		])('of %s mail is reported, and nothing is sent', async (what, to, code, outcome) => {
+		])('reports the first send of %s mail, and sends nothing', async (what, to, code, outcome) => {
 			const words = [
 				...mail,
 				'--to',
@@ -81,7 +81,7 @@ describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
 		});
 	});
 
-	it('of sent mail ends with 0 while the queue is paused', async () => {
+	it('exits with 0 while the queue is paused, if the mail was sent before', async () => {
 		const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'paused'];
 		expect(await run(words)).toMatchObject({ code: 0 });
 		await theWay(way).database.run(['engine', 'queue', 'pause']);
@@ -90,7 +90,7 @@ describe.each(['a database', 'a server'])('a repetition on %s', (way) => {
 		expect(again).toMatchObject({ code: 0, stderr: expect.stringMatching(/\nsent 1\n$/) });
 	});
 
-	it('with an invalid key is rejected, in a dry run too', async () => {
+	it('fails for an invalid key, in a dry run too', async () => {
 		for (const key of ['', 'a b', 'ä', 'x'.repeat(256)])
 			for (const more of [[], ['-n']])
 				expect(await run([...mail, '--to', 'ann@example.com', '--idempotency-key', key, ...more])).toEqual({

@@ -46,7 +46,7 @@ async function sends() {
 }
 
 describe('a send through another service', () => {
-	it('rejects a variable with a default', async () => {
+	it('rejects a variable with a default, because only mailctl fills in defaults', async () => {
 		const table = await project.file('d.csv', 'email,name\nann@example.com,\n');
 		const text = ['--from', shared.from, '--subject', 'S', '--text', 'Hi #name|friend#'];
 		const recipients = [
@@ -75,7 +75,7 @@ describe('a send through another service', () => {
 		expect(foreign.writes).toEqual([]);
 	});
 
-	it('shows the request in a dry run, and no message', async () => {
+	it('shows the API request in a dry run, but no message', async () => {
 		for (const { words, send } of await sends()) {
 			const { code, stdout } = await run([...words, '-n', '-o', 'json']);
 			const plan = JSON.parse(stdout);
@@ -89,7 +89,7 @@ describe('a send through another service', () => {
 		expect(foreign.writes).toEqual([]);
 	});
 
-	it('requests untracked messages with --track off', async () => {
+	it('asks the service not to track messages with --track off', async () => {
 		for (const { words, send } of await sends()) {
 			const { code, stdout } = await run([...words, '--track', 'off', '-n', '-o', 'json']);
 			expect({ code, send: JSON.parse(stdout)['send'] }).toEqual({

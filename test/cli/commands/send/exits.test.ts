@@ -53,8 +53,8 @@ const roads = [
 	['api', ['api', 'POST', '/message/send/', '--data', request]],
 ] as const;
 
-describe.each(roads)('a single send by mailctl %s', (_, words) => {
-	it.each([408, 500, 502, 503, 504, 520])('that is answered %d is uncertain: 13', async (status) => {
+describe.each(roads)('send of a single message through mailctl %s', (_, words) => {
+	it.each([408, 500, 502, 503, 504, 520])('exits with 13 (uncertain) if the answer is %d', async (status) => {
 		const { run, sends } = await startAnswering({ status });
 		const ended = await run(words);
 		expect(ended.code).toBe(13);
@@ -76,7 +76,7 @@ describe.each(roads)('a single send by mailctl %s', (_, words) => {
 		[{ status: 302, headers: { location: '/elsewhere/' } }, 7],
 		[{ status: 400 }, 5],
 		[{ status: 401 }, 4],
-	])('that is answered %j did not happen: %d', async (answer, code) => {
+	])('if the answer is %j reports that nothing was sent, and exits with %d', async (answer, code) => {
 		const { run } = await startAnswering(answer);
 		expect((await run(words)).code).toBe(code);
 	});
@@ -87,12 +87,12 @@ it.each([
 	'null',
 	'{"ok": true}',
 	'[]',
-])('a send that is answered 200 with %s is uncertain: 13', async (body) => {
+])('send exits with 13 (uncertain) if the answer is 200 with the body %s', async (body) => {
 	const { run } = await startAnswering({ status: 200, body });
 	expect(errorOf(await run(toAnn))).toMatchObject({ exit_code: 13, retryable: false });
 });
 
-describe('a send that is accepted and waits', () => {
+describe('send of a message that is accepted but must wait', () => {
 	async function withoutMailServer() {
 		const gone = await startSmtpSink();
 		await gone.close();
@@ -105,7 +105,7 @@ describe('a send that is accepted and waits', () => {
 		retryable: false,
 	};
 
-	it('ends with 14 if the mail server is unreachable', async () => {
+	it('exits with 14 if the mail server is unreachable', async () => {
 		const project = await withoutMailServer();
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const job = ['send', ...mail, '--csv', people, '--yes', '--expect-count', '1'];
@@ -120,7 +120,7 @@ describe('a send that is accepted and waits', () => {
 		]);
 	});
 
-	it('ends with 14 if the queue is paused, also on a server', async () => {
+	it('exits with 14 if the queue is paused, also on a server', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });
@@ -142,8 +142,8 @@ describe('a send that is accepted and waits', () => {
 	});
 });
 
-describe('a send that reaches no recipient', () => {
-	it('ends with 9 if all are suppressed, for one message, a table and a list', async () => {
+describe('send to nobody', () => {
+	it('exits with 9 if all recipients are suppressed, for one message, a table and a list', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });
@@ -168,7 +168,7 @@ describe('a send that reaches no recipient', () => {
 		expect(sink.received.map(({ to }) => to)).toEqual([['bob@example.com']]);
 	});
 
-	it('ends with 9 if another service creates no message', async () => {
+	it('exits with 9 if another service accepts the request but creates no message', async () => {
 		const body = JSON.stringify({ messages: [], result: true, messages_created: 0 });
 		const { run } = await startAnswering({ status: 200, body });
 		expect((await run(toAnn)).code).toBe(9);

@@ -20,7 +20,7 @@ describe('mailctl send with a failing mail server', () => {
 			({ state }) => state,
 		);
 
-	it('ends with 14 if nobody listens; the messages stay queued and a worker sends them', async () => {
+	it('exits with 14 if nothing listens on the port; the messages stay queued and a worker sends them', async () => {
 		const gone = await startSmtpSink();
 		await gone.close();
 		const project = await makeProject({ smtp: gone.port });
@@ -44,7 +44,7 @@ describe('mailctl send with a failing mail server', () => {
 		await sink.close();
 	});
 
-	it('ends with 9 for an unknown recipient, who becomes inactive in every list', async () => {
+	it('exits with 9 if the server rejects a recipient, who becomes inactive in every list', async () => {
 		const project = await start({
 			on: (phase, line) =>
 				phase === 'RCPT' && line.includes('gone@') ? { answer: '550 5.1.1 no such user' } : undefined,
@@ -84,7 +84,7 @@ describe('mailctl send with a failing mail server', () => {
 		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 50 } });
 	});
 
-	it('ends with 0 and a hint for a deferred recipient', async () => {
+	it('exits with 0 and a hint if the server defers a recipient', async () => {
 		const project = await start({ at: { RCPT: { answer: '451 4.7.1 greylisted' } } });
 		expect(await project.run([...toAnn, '-q'])).toMatchObject({ code: 0, stderr: '' });
 		const { code, stderr } = await project.run(toAnn);
@@ -101,13 +101,13 @@ describe('mailctl send with a failing mail server', () => {
 		});
 	});
 
-	it('ends with 9 for mail that the server refuses after the final dot', async () => {
+	it('exits with 9 if the server refuses the mail after the final dot', async () => {
 		const project = await start({ at: { dot: { answer: '554 5.7.1 spam' } } });
 		expect(await project.run(toAnn)).toMatchObject({ code: 9, stderr: 'sent 0, failed 1\n' });
 		expect(await states(project)).toEqual(['failed']);
 	});
 
-	it('ends with 13 if the answer after the dot is lost', async () => {
+	it('exits with 13 if the answer to the final dot is lost', async () => {
 		const project = await start({ at: { dot: { drop: true } } });
 		expect(await project.run(toAnn)).toMatchObject({
 			code: 13,
@@ -118,7 +118,7 @@ describe('mailctl send with a failing mail server', () => {
 		expect(await states(project)).toEqual(['uncertain']);
 	});
 
-	it('ends with 12 without progress within --wait-timeout', async () => {
+	it('exits with 12 if there is no progress within --wait-timeout', async () => {
 		const project = await start({ at: { MAIL: { hang: true } } });
 		const result = await project.run([...toAnn, '--wait-timeout', '200ms', '-o', 'json']);
 		expect({ code: result.code, error: errorOf(result) }).toMatchObject({

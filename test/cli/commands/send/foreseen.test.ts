@@ -60,8 +60,10 @@ const refused: readonly [what: string, words: readonly string[], says: string][]
 	],
 ];
 
-describe.each(Object.entries(audiences))('a send to %s', (_, audience) => {
-	it.each(refused)('%s ends dry run, preview and send alike', async (_what, words, says) => {
+describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
+	it.each(
+		refused,
+	)('fails because of %s with the same error in a dry run, a preview and a real run', async (_what, words, says) => {
 		const all = inFolder(['send', ...from.filter(() => !words.includes('--from')), ...words, ...audience]);
 		const real = await project.run([...all, '--no-wait']);
 		expect(real).toMatchObject({ code: 5, stderr: expect.stringContaining(`error: ${says}`) });
@@ -77,7 +79,7 @@ describe.each(Object.entries(audiences))('a send to %s', (_, audience) => {
 	});
 });
 
-it('a variable without a value ends a dry run to an address like the send', async () => {
+it('a dry run to one address fails like the send if a variable has no value', async () => {
 	const words = ['send', ...from, '--subject', 'In #city#', '--text', 'T', '--strict-vars'];
 	const all = [...words, '--to', 'ann@example.com'];
 	const real = await project.run([...all, '--no-wait']);
@@ -91,8 +93,10 @@ const unbegun: readonly [what: string, more: readonly string[], code: number, sa
 	['results on standard output', ['--results', '-'], 2, '--results needs a file'],
 ];
 
-describe.each(Object.entries(audiences))('a campaign to %s', (_, audience) => {
-	it.each(unbegun)('%s ends dry run and send alike', async (_what, more, code, says) => {
+describe.each(Object.entries(audiences))('send of a campaign to %s', (_, audience) => {
+	it.each(
+		unbegun,
+	)('fails because of %s with the same error in a dry run and a real run', async (_what, more, code, says) => {
 		const all = inFolder([
 			'send',
 			...from,
@@ -108,7 +112,7 @@ describe.each(Object.entries(audiences))('a campaign to %s', (_, audience) => {
 		expect(await project.run([...all, '-n'])).toEqual(real);
 	});
 
-	it('a database without a mail server ends dry run and send alike', async () => {
+	it('fails in a dry run like the real run if the database has no mail server', async () => {
 		const bare = await makeProject();
 		await bare.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await bare.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
@@ -120,7 +124,7 @@ describe.each(Object.entries(audiences))('a campaign to %s', (_, audience) => {
 	});
 });
 
-it('an unfinished campaign and a used name end dry run and send alike', async () => {
+it('a dry run fails like the send if an equal campaign is unfinished or the name is used', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	await project.file('once.ndjson', JSON.stringify(message));
 	const content = [...from, ...subject, '--text', 'unfinished', '--transactional'];
@@ -156,7 +160,7 @@ it('an unfinished campaign and a used name end dry run and send alike', async ()
 	expect(await project.run([...resumed, '-n'])).toEqual(refusedResults);
 });
 
-it('a dry run of a batch reports the same error for each request as the send', async () => {
+it('a dry run of a batch prints the same error for each request as the send', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	const requests = [
 		{ ...message, type: 'BULK' },
@@ -179,7 +183,7 @@ it('a dry run of a batch reports the same error for each request as the send', a
 describe('a dry run of a send to one address', () => {
 	const send = (...words: readonly string[]) => ['send', ...from, ...subject, ...words, '--no-wait'];
 
-	it('ends with 5 if the key belongs to another request', async () => {
+	it('exits with 5 if the idempotency key belongs to another request', async () => {
 		const keyed = ['--to', 'ann@example.com', '--idempotency-key', 'foreseen'];
 		const messages = async () => ((await project.json(['messages', 'list'])) as unknown[]).length;
 		const before = await messages();
@@ -190,7 +194,7 @@ describe('a dry run of a send to one address', () => {
 		expect(await messages()).toBe(before + 1);
 	});
 
-	it('ends with 9 if the address gets no mail', async () => {
+	it('exits with 9 if the address is suppressed', async () => {
 		await project.run(['suppressions', 'add', 'left@example.com', '--reason', 'COMPLAINED']);
 		const words = send('--to', 'left@example.com', '--text', 'T');
 		const real = await project.run(words);

@@ -43,7 +43,7 @@ const agreed: Answers = [
 ];
 
 describe('send on a terminal', () => {
-	it('asks for recipients, sender and content, shows, tests and sends the message', async () => {
+	it('asks for recipients, sender and content, shows the message, and can send a test first', async () => {
 		const { code, shown, stdout } = await guided(
 			[],
 			[
@@ -73,7 +73,10 @@ describe('send on a terminal', () => {
 		expect((await project.run(again)).code).toBe(0);
 	});
 
-	it.each(['\x03', '\x04'])('ends with 130 at each question, with a hint at the last', async (key) => {
+	it.each([
+		'\x03',
+		'\x04',
+	])('exits with 130 if the user leaves at any question, and prints a hint at the last one', async (key) => {
 		await project.json(['senders', 'add', 'office@example.com']);
 		const answers: Answers = [
 			['❯ the subscribers of a list', ''],
@@ -98,7 +101,7 @@ describe('send on a terminal', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 	});
 
-	it('uses the heading of a Markdown file as subject', async () => {
+	it('takes the subject from the heading of a Markdown file, or asks for it', async () => {
 		const letter = await project.file('letter.md', '# Dear #name#\n\nthe *news*.\n');
 		const { code, shown } = await guided(['--list', '1', '--markdown-file', letter], agreed);
 		expect([code, sentTo()]).toEqual([0, ['ann@example.com']]);
@@ -119,7 +122,7 @@ describe('send on a terminal', () => {
 		contents.map((content) => `${audience} ${content}`.trim()),
 	);
 
-	it.each(mixtures)('shows the message and prints the command: %s', async (line) => {
+	it.each(mixtures)('shows the message and prints a command that repeats the answers: %s', async (line) => {
 		const { file, json, folder } = project;
 		await file('people.csv', 'email,name\nann@example.com,Ann\n');
 		await file('letter.md', '# Dear #name#\n\nthe *news*.\n');
@@ -139,7 +142,7 @@ describe('send on a terminal', () => {
 		expect([dry.code, dry.stderr]).toEqual([0, expect.not.stringContaining('error')]);
 	});
 
-	it('counts the selected people, and prints a command with the number', async () => {
+	it('counts the selected people, and prints a command that expects this count', async () => {
 		await project.json(['lists', 'create', '--name', 'Staff', '--email-reason', 'r']);
 		for (const [list, email] of [
 			['1', 'bob@example.com'],
@@ -168,18 +171,18 @@ describe('send on a terminal', () => {
 		['--to', 'ann@example.com', '--again'],
 		['--list', '1', '--rate', 'many'],
 		['--list', '1', '--at', '2020-01-01 09:00'],
-	])('rejects %s %s %s … before it asks', async (...words) => {
+	])('rejects %s %s %s … before it asks anything', async (...words) => {
 		const { code, shown } = await guided(words, []);
 		expect([code, shown]).toEqual([2, expect.not.stringContaining('?')]);
 	});
 
-	it('rejects a missing list before it asks', async () => {
+	it('rejects a list that does not exist before it asks anything', async () => {
 		const { code, shown } = await guided(['--list', 'Reader', '--subject', 'S', '--text', 'T'], []);
 		expect([code, shown]).toEqual([3, expect.stringContaining('did you mean Readers?')]);
 		expect(shown).not.toContain('continue with');
 	});
 
-	it('to some addresses asks like a campaign, and Enter alone sends nothing', async () => {
+	it('asks before it sends to several --to addresses, and Enter declines', async () => {
 		const mail = ['--to', 'bob@example.com', '--to', 'cy@example.com', '--subject', 'News', '--text', 'Hi'];
 		const question = 'This will send it to 2 recipients. Continue? (y/N)';
 		const answering = (answer: string) =>
@@ -197,7 +200,7 @@ describe('send on a terminal', () => {
 		expect(shown).toMatch(/the same without questions: mailctl .* --text Hi\n/);
 	});
 
-	it('sends to the rows of the chosen table', async () => {
+	it('sends to the rows of the table that the user chooses', async () => {
 		const table = await project.file('people.csv', 'email,name\nbob@example.com,Bob\neve@example.com,Eve\n');
 		const { code, shown } = await guided(
 			[],
@@ -216,7 +219,7 @@ describe('send on a terminal', () => {
 		expect(shown.replaceAll(/\s/g, '')).toContain(`--csv${table}`);
 	});
 
-	it('asks for one of several senders', async () => {
+	it('asks which of several stored senders to use', async () => {
 		await project.json(['senders', 'add', 'office@example.com']);
 		const mail = ['--to', 'bob@example.com', '--subject', 'News', '--text', 'Hi'];
 		for (const yes of [[], ['--yes']])
@@ -236,7 +239,7 @@ describe('send on a terminal', () => {
 		expect(shown).toContain('send --from news@example.com --to bob@example.com');
 	});
 
-	it('warns about recipients without a value, and leaves them out on request', async () => {
+	it('warns about recipients without a value for a variable, and can leave them out', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await project.json('subscribers create -l 1 --email bob@example.com --meta city=Oslo'.split(' '));
 		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
@@ -255,7 +258,7 @@ describe('send on a terminal', () => {
 		expect(none.shown).not.toContain('❯ send it');
 	});
 
-	it('explains why no row of a table can get the mail', async () => {
+	it('explains why it cannot send to any row of a table', async () => {
 		const look = async (name: string, rows: string) => {
 			const file = await project.file(name, rows);
 			const { shown } = await guided(
@@ -274,14 +277,14 @@ describe('send on a terminal', () => {
 		expect(await look('none.csv', 'email\n')).toContain('nobody would receive it\n');
 	});
 
-	it('ends with 2 in a script', async () => {
+	it('asks nothing in a script and exits with 2', async () => {
 		expect(await project.run(['send'])).toMatchObject({
 			code: 2,
 			stderr: expect.stringContaining('no recipients'),
 		});
 	});
 
-	it('asks nothing without a mail server, except for a preview', async () => {
+	it('asks nothing if there is no mail server, except for a preview', async () => {
 		project = await makeProject();
 		const { code, shown } = await guided([], []);
 		expect([code, shown]).toEqual([2, expect.stringContaining('no mail server is configured')]);

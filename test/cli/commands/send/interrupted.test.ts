@@ -5,7 +5,7 @@ import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject } from '../../../support/project.js';
 
-it('a send interrupted while it stages drops what it staged', async () => {
+it('a send that is interrupted while it stages a campaign drops the campaign', async () => {
 	const project = await makeProject({ smtp: 9 });
 	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 	await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);

@@ -25,7 +25,7 @@ async function startCountingSink() {
 }
 
 describe('limits on sending', () => {
-	it('delay a draining worker, which sends everything', async () => {
+	it('slow down worker --drain, which still sends everything', async () => {
 		const { sink, mostIn } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		expect(await set(project, 'recipient_domain_limits', 'example.net=2/1s')).toMatchObject({ code: 0 });
@@ -35,7 +35,7 @@ describe('limits on sending', () => {
 		expect(mostIn(1_000)).toBeLessThanOrEqual(2);
 	});
 
-	it('of one domain do not delay others', async () => {
+	it('for one domain do not slow down other domains', async () => {
 		const { sink, times } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'recipient_domain_limits', 'slow.test=1/1s');
@@ -45,7 +45,7 @@ describe('limits on sending', () => {
 		expect(times.slice(-2).map(({ domain }) => domain)).toEqual(['slow.test', 'slow.test']);
 	});
 
-	it('are reported with the time of the next message', async () => {
+	it('appear in the output of worker --drain, with the time of the next message', async () => {
 		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
@@ -64,7 +64,7 @@ describe('limits on sending', () => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('are reported above the progress line on a terminal', async () => {
+	it('appear above the progress line on a terminal', async () => {
 		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
@@ -76,7 +76,7 @@ describe('limits on sending', () => {
 		expect(after).toMatch(/^[^\r]*you stop waiting\nsending \d of 2/);
 	});
 
-	it('end a send whose --wait-timeout passes', async () => {
+	it('make send exit with 12 if no message leaves within --wait-timeout', async () => {
 		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'send_limit', '1/1h');
@@ -94,7 +94,7 @@ describe('limits on sending', () => {
 		expect(there.stderr).toMatch(ended);
 	});
 
-	it.each(['100/h', '7/m', '3599/h'])('can be %s for a campaign', async (rate) => {
+	it.each(['100/h', '7/m', '3599/h'])('accept the campaign rate %s', async (rate) => {
 		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
@@ -133,7 +133,7 @@ describe('limits on sending', () => {
 			'a.test=100/1h, a.test=3/60m',
 			'"a.test=100/h" and "a.test=3/h" have the same period; use one of them.',
 		],
-	])('are rejected in %s: %s', async (name, value, why) => {
+	])('cannot have an invalid value in %s: %s', async (name, value, why) => {
 		const project = await makeProject();
 		const refused = await set(project, name, value);
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(`${name}: ${why}`) });

@@ -34,7 +34,7 @@ const unknown = {
 };
 
 describe('findings about content', () => {
-	it('are reported once for one message, which is sent', async () => {
+	it('are printed once for a single message, which is sent', async () => {
 		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
 		expect(await warnings(...one, '--html', html)).toEqual({ code: 0, warnings: [unknown, ...found] });
 		expect(sink.received).toHaveLength(1);
@@ -44,7 +44,7 @@ describe('findings about content', () => {
 		});
 	});
 
-	it('are reported once for a table, whose columns are known names', async () => {
+	it('are printed once for a table, whose columns count as known variables', async () => {
 		const file = await project.file('p.csv', 'email,nmae,city\na@example.com,A,Oslo\nb@example.com,B,Rome\n');
 		const send = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S', '--html'];
 		const agreed = ['--yes', '--expect-count', '2'];
@@ -55,7 +55,7 @@ describe('findings about content', () => {
 		});
 	});
 
-	it('suggest a variable that differs only in case', async () => {
+	it('suggest a variable whose name differs only in case', async () => {
 		await project.json(['fields', 'create', '--variable', 'Vorname', '--name', 'Vorname']);
 		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
 		expect(await warnings(...one, '--text', '#vorname#', '--dry-run')).toEqual({
@@ -69,7 +69,7 @@ describe('findings about content', () => {
 		);
 	});
 
-	it('are reported for a list before a missing value rejects it', async () => {
+	it('are printed for a list even if a missing value rejects the campaign', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await project.json(['subscribers', 'create', '--list', 'Readers', '--email', 'ann@example.com']);
@@ -91,7 +91,7 @@ describe('findings about content', () => {
 		expect(told).toEqual([]);
 	});
 
-	it('are reported when a template is stored', async () => {
+	it('are printed when a template is created or updated', async () => {
 		const file = await project.file('t.html', html);
 		expect(await warnings('templates', 'create', '--name', 'T', '--html-file', file)).toEqual({
 			code: 0,

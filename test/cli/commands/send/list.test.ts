@@ -32,7 +32,7 @@ describe('mailctl send --list', () => {
 		(await project.json(['messages', 'list', '--fields', 'to,state'])) as { to: string; state: string }[];
 	const sentTo = () => sink.received.flatMap(({ to }) => to).sort();
 
-	it('uses the default of a variable for people without a value', async () => {
+	it('uses a variable’s default for people without a value', async () => {
 		await project.json(['subscribers', 'update', '-l', '1', 'bob@example.com', '--unset-meta', 'city']);
 		const mail = ['send', '--from', 'news@example.com', '--list', 'Readers', '--yes', '--expect-count', '2'];
 		const text = 'Hi #name|friend#, #job|what do you do?#';
@@ -45,7 +45,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('sends to every active subscriber with their values and reports outcomes', async () => {
+	it('sends to each active subscriber with the person’s values, and reports the counts', async () => {
 		const run = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
 			code: 0,
@@ -83,7 +83,10 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it.each([[[]], [['--bulk']]])('is bulk mail with List-Unsubscribe, with the options %j', async (words) => {
+	it.each([
+		[[]],
+		[['--bulk']],
+	])('sends bulk mail with List-Unsubscribe, given the options %j', async (words) => {
 		await project.json(['engine', 'settings', 'set', 'public_url', 'https://m.example.com']);
 		const { stderr } = await project.run(agreed(...words));
 		expect(stderr).not.toContain('public_url');
@@ -92,7 +95,7 @@ describe('mailctl send --list', () => {
 		);
 	});
 
-	it('sends no one-click header if public_url is http, and warns once', async () => {
+	it('omits one-click unsubscription if public_url is http, and warns once', async () => {
 		await project.json(['engine', 'settings', 'set', 'public_url', 'http://m.example.com']);
 		const { code, stderr } = await project.run(agreed());
 		expect({ code, warnings: stderr.split('public_url is http').length - 1 }).toEqual({
@@ -104,7 +107,7 @@ describe('mailctl send --list', () => {
 		expect(mail).not.toContain('List-Unsubscribe-Post');
 	});
 
-	it('is not bulk mail with --transactional', async () => {
+	it('sends no bulk mail with --transactional', async () => {
 		await project.json(agreed('--transactional', '--campaign', 'november'));
 		expect(sink.received[0]?.raw.toString('latin1')).not.toMatch(/^List-Unsubscribe/m);
 		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({ type: 'TRANSACTIONAL' });
@@ -114,7 +117,7 @@ describe('mailctl send --list', () => {
 		});
 	});
 
-	it('rejects a variable without a value, and sends it as written with --no-strict-vars', async () => {
+	it('rejects a variable without a value, but sends it as written with --no-strict-vars', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		for (const more of [[], ['--transactional'], ['-n']])
 			expect(await project.run(agreed(...more))).toMatchObject({
@@ -130,7 +133,7 @@ describe('mailctl send --list', () => {
 		[['--expect-count', '2'], '--yes'],
 		[[], '--yes --expect-count N'],
 		[['--confirm', '2'], '--yes --expect-count N'],
-	])('requires --yes and --expect-count in a script, not %j', async (words, missing) => {
+	])('requires both --yes and --expect-count in a script, not %j', async (words, missing) => {
 		expect(await project.run(send(...words))).toEqual({
 			code: 2,
 			stdout: '',
@@ -139,7 +142,7 @@ describe('mailctl send --list', () => {
 		expect(await messages()).toEqual([]);
 	});
 
-	it('leaves no campaign after a refusal, on a database and on another service', async () => {
+	it('creates no campaign if it rejects the send, on a database and on another service', async () => {
 		const wrong = send('--yes', '--expect-count', '3');
 		expect((await project.run(wrong)).code).toBe(2);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
@@ -151,7 +154,7 @@ describe('mailctl send --list', () => {
 		await foreign.close();
 	});
 
-	it('releases nothing if the count differs, and continues with the right one', async () => {
+	it('stages but releases nothing if --expect-count is wrong, and continues with the right count', async () => {
 		const job = ['--campaign', 'november'];
 		expect(await project.run(send('--yes', '--expect-count', '3', ...job))).toEqual({
 			code: 2,
@@ -166,7 +169,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it('continues a campaign of the same name and sends nothing twice', async () => {
+	it('continues the campaign if it runs again with the same name, and sends nothing twice', async () => {
 		await project.json(agreed('--campaign', 'november', '--no-wait'));
 		expect(sink.received).toEqual([]);
 		const again = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
@@ -181,7 +184,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it('rejects the name of a campaign for another message or list', async () => {
+	it('rejects a campaign name that another message or list already has', async () => {
 		await project.json(agreed('--campaign', 'november'));
 		await project.json(['lists', 'create', '--name', 'Other', '--email-reason', 'r']);
 		const other = [
@@ -204,7 +207,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('lists bad recipients, and sends to the others with --skip-invalid', async () => {
+	it('prints the recipients with errors, and sends to the others with --skip-invalid', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		expect(await project.run(agreed('--strict-vars'))).toEqual({
 			code: 2,
@@ -228,7 +231,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com']);
 	});
 
-	it('frees the name of a rejected campaign for the corrected mail', async () => {
+	it('lets the corrected mail use the name of a rejected campaign', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		const job = agreed('--strict-vars', '--campaign', 'november');
 		for (const words of [job, job]) {
@@ -275,7 +278,7 @@ describe('mailctl send --list', () => {
 	const lacksCity =
 		'no value for #city#: 12 of 14 recipients (the first: c0@example.com, c1@example.com, c2@example.com)';
 
-	it('prints one line for all bad recipients, including those of earlier runs', async () => {
+	it('prints one line for equal errors of many recipients, including those of earlier runs', async () => {
 		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--campaign', 'november');
 		const resumed = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '14'];
@@ -294,7 +297,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('prints a line for each missing variable, the most frequent first', async () => {
+	it('prints one line for each missing variable, with the most frequent first', async () => {
 		await addPeople();
 		await project.json(['fields', 'create', '--variable', 'plan', '--name', 'Plan']);
 		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--meta', 'plan=pro']);
@@ -327,7 +330,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('shows the message in a preview, and warns about errors of other recipients', async () => {
+	it('shows one message in a preview, and warns about errors of other recipients', async () => {
 		await addPeople();
 		const look = await project.run(send('--preview', 'text'));
 		expect([look.code, look.stdout]).toEqual([0, 'Hi Ann\n']);
@@ -342,7 +345,7 @@ describe('mailctl send --list', () => {
 		expect(loose.stderr).not.toContain('no value');
 	});
 
-	it('sends only the first message with --test-to', async () => {
+	it('sends only the first recipient’s message with --test-to', async () => {
 		const run = await project.run([...send('--bulk', '--test-to', 'me@example.com'), '-o', 'json']);
 		expect({ code: run.code, said: said(run) }).toEqual({
 			code: 0,
@@ -355,7 +358,7 @@ describe('mailctl send --list', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('News for Oslo');
 	});
 
-	it('shows a test message in a dry run, and ends with 9 if its address is suppressed', async () => {
+	it('shows the test message in a dry run, and exits with 9 if its recipient is suppressed', async () => {
 		const words = send('--test-to', 'me@example.com', '-n');
 		const what = 'send a test message of "News for Oslo" for ann@example.com to me@example.com';
 		const said = await project.run([...words, '-o', 'table']);
@@ -367,7 +370,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('warns that links in bulk mail do not work without a public URL', async () => {
+	it('warns that links in bulk mail lead to this machine if there is no public URL', async () => {
 		const warning = 'unsubscribe links point to this machine, so nobody else can open them';
 		const table = await project.file('people.csv', 'email\nann@example.com\n');
 		const request = {
@@ -394,7 +397,7 @@ describe('mailctl send --list', () => {
 				expect((await project.run([...words, ...dry])).stderr).not.toContain('warning: links');
 	});
 
-	it('rejects a list without active subscribers, unless --expect-count is 0', async () => {
+	it('rejects a list without active subscribers unless --expect-count is 0', async () => {
 		await project.json(['lists', 'create', '--name', 'Empty', '--email-reason', 'r']);
 		const empty = (count: string) =>
 			project.run([
@@ -414,13 +417,13 @@ describe('mailctl send --list', () => {
 	it.each([
 		['--expect-count', '3', 'list 1 "Readers" has 2 recipients, not 3; nothing was released'],
 		['--max-recipients', '1', '2 recipients are more than --max-recipients 1; nothing was released'],
-	])('checks %s in a dry run as in a send', async (option, value, message) => {
+	])('detects %s in a dry run as in a real run', async (option, value, message) => {
 		const run = await project.run(send(option, value, '--dry-run'));
 		expect([run.code, run.stdout, run.stderr]).toEqual([2, '', expect.stringContaining(message)]);
 		await project.json(send(option, '2', '--dry-run'));
 	});
 
-	it('reports people without a value in a dry run as in a send', async () => {
+	it('reports people without a value in a dry run as in a real run', async () => {
 		await project.json(['subscribers', 'update', 'ann@example.com', '-l', '1', '--unset-meta', 'city']);
 		const words = send('--strict-vars', '--expect-count', '1');
 		const dry = await project.run([...words, '-n']);
@@ -445,7 +448,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('shows the first message and sends nothing with --preview and --dry-run', async () => {
+	it('shows the first message but sends nothing with --preview and --dry-run', async () => {
 		const shown = await project.run(send('--preview', 'text'));
 		expect(shown.stdout).toBe('Hi Ann\n');
 		expect(shown.stderr).toContain('From: news@example.com\nTo: ann@example.com\nSubject: News for Oslo\n');
@@ -477,7 +480,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('makes a campaign that is complete after its release and after a cancel', async () => {
+	it('makes a campaign that counts as complete once released, even if it is canceled later', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

@@ -29,7 +29,7 @@ const unknown = {
 };
 
 describe('--preview-as', () => {
-	it('shows the message of one subscriber, and ends with 3 for another address', async () => {
+	it('shows the message to one subscriber, and exits with 3 if the list lacks the address', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
 		for (const [email, ...more] of [
 			['ann@example.com', '--name', 'Ann'],
@@ -51,7 +51,7 @@ describe('--preview-as', () => {
 		expect((await project.run([...look, 'nobody'])).code).toBe(2);
 	});
 
-	it('shows the message of one row, one request or one address of --to', async () => {
+	it('shows the message of the row, the request or the --to recipient with this address', async () => {
 		const csv = await project.file('p.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const request = (name: string, ...to: string[]) =>
 			JSON.stringify({ from: 'news@example.com', to, subject: 'S', text_body: `Hi ${name}` });
@@ -81,7 +81,7 @@ describe('--preview-as', () => {
 	});
 });
 
-describe('a preview with -o json', () => {
+describe('send --preview with -o json', () => {
 	const hello = [
 		...['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--to', 'bob@example.com'],
 		...['--subject', 'For #name#', '--text', 'Hi #city#', '--html', '<p>Hi</p><img src="a.png">'],
@@ -100,7 +100,7 @@ describe('a preview with -o json', () => {
 		rejected: 0,
 	};
 
-	it('is one document with the preview', async () => {
+	it('prints the message as one JSON document', async () => {
 		const part = { ...document, html: expect.stringContaining('<p>Hi</p>') };
 		for (const look of ['text', 'html'])
 			expect(await project.json([...hello, '--preview', look])).toEqual(part);
@@ -119,7 +119,7 @@ describe('a preview with -o json', () => {
 		expect((await project.run([...read, '--query', 'subject', '-o', 'tsv'])).stdout).toBe('For Ann\n');
 	});
 
-	it('contains the attachments, and the file of --eml', async () => {
+	it('includes the attachments and the path of the --eml file', async () => {
 		const file = await project.file('a.txt', 'hello');
 		const eml = join(project.folder, 'ann.eml');
 		expect(await project.json([...hello, '--attach', file, '--eml', eml])).toMatchObject({
@@ -129,7 +129,7 @@ describe('a preview with -o json', () => {
 		expect(await readFile(eml, 'utf8')).toContain('Subject: For Ann');
 	});
 
-	it('counts recipients of a list, a table and a batch', async () => {
+	it('includes the number of recipients of a list, a table or a batch', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		for (const [email, ...more] of [['ann@example.com', '--meta', 'city=Oslo'], ['bob@example.com']] as const)
@@ -154,7 +154,7 @@ describe('a preview with -o json', () => {
 		});
 	});
 
-	it('is rejected with --eml -, unless only the environment sets the format', async () => {
+	it('rejects --eml -, unless only MAILCTL_OUTPUT sets the format', async () => {
 		const eml = [...hello, '--eml', '-'];
 		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
 		const refused = errorOf(await project.run([...eml, '--json']));
@@ -167,7 +167,7 @@ describe('a preview with -o json', () => {
 describe('--preview browser', () => {
 	const look = [...news, '--to', 'ann@example.com', '--context', 'name=Ann', '--preview', 'browser'];
 
-	it('writes a private page and opens it with $BROWSER', async () => {
+	it('writes a page that only its owner can read, and opens it with $BROWSER', async () => {
 		const script = await project.file('browser', '#!/bin/sh\nprintf "%s" "$2" > "$1"\n');
 		await chmod(script, 0o755);
 		const seen = `${project.folder}/seen`;
@@ -182,7 +182,7 @@ describe('--preview browser', () => {
 		expect(await readFile(file, 'utf8')).toContain('srcdoc="&lt;p&gt;Hi Ann&lt;/p&gt;"');
 	});
 
-	it('leaves nothing on a full disk', async ({ skip }) => {
+	it('leaves no file if the disk is full', async ({ skip }) => {
 		const disk = smallDisk(1);
 		if (disk === null) return skip('no disk can be mounted here');
 		fill(disk);
@@ -194,7 +194,7 @@ describe('--preview browser', () => {
 		expect(await readdir(disk)).toEqual(['ballast']);
 	});
 
-	it('prints the path of the page without a browser', async () => {
+	it('prints the path of the page if there is no browser', async () => {
 		for (const env of [
 			{ BROWSER: '', DISPLAY: '', WAYLAND_DISPLAY: '' },
 			{ BROWSER: '/nowhere/browser' },
@@ -208,13 +208,13 @@ describe('--preview browser', () => {
 		expect(person.stderr).toMatch(/no browser found; open this file: \S+message\.html/);
 	});
 
-	it('keeps the message inside its frame', () => {
+	it('keeps a hostile message inside its sandboxed frame', () => {
 		const page = pageOf({ subject: '</title><script>x', html: '"><script>y</script>', text: '' });
 		expect(page).not.toContain('<script>');
 		expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"');
 	});
 
-	it('finds the browser in the environment', () => {
+	it('chooses the browser command by the environment', () => {
 		expect(openerOf({ BROWSER: 'firefox --new-tab %s:lynx', SSH_TTY: '/dev/pts/1' }, 'linux')).toEqual([
 			...['firefox', '--new-tab', '%s'],
 		]);

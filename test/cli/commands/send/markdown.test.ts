@@ -15,7 +15,7 @@ describe('--markdown-file', () => {
 
 	const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--context', 'name=Ann <A>'];
 
-	it('sends both bodies, escapes values in the HTML, and uses the heading as the subject', async () => {
+	it('makes text and HTML bodies, escapes values in the HTML, and takes the subject from the heading', async () => {
 		const file = await project.file('news.md', '# News for #name#\n\n- Hi #name|friend#\n');
 		await project.json([...one, '--markdown-file', file]);
 		const mail = await PostalMime.parse(sink.received[0]?.raw ?? '');
@@ -26,7 +26,7 @@ describe('--markdown-file', () => {
 		expect(mail.html).toContain('prefers-color-scheme: dark');
 	});
 
-	it('yields to a given subject and text', async () => {
+	it('does not override --subject and --text', async () => {
 		const file = await project.file('news.md', '# News\n\nHi\n');
 		await project.json([...one, '--markdown-file', file, '--subject', 'S', '--text', 'T']);
 		const mail = await PostalMime.parse(sink.received[0]?.raw ?? '');
@@ -38,14 +38,14 @@ describe('--markdown-file', () => {
 		['beside HTML', '# A\n', ['--html', '<p>x</p>'], 'use either --html or --markdown-file, not both'],
 		['without a word', '<!-- -->\n', ['--subject', 'S'], 'says nothing'],
 		['beside a template', '# A\n', ['--template', 'T'], 'use either --markdown-file or --template, not both'],
-	])('ends with 2 %s', async (_what, markdown, more, words) => {
+	])('makes send exit with 2 %s', async (_what, markdown, more, words) => {
 		const file = await project.file('news.md', markdown);
 		const run = await project.run([...one, '--markdown-file', file, ...more]);
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(words)]);
 		expect(sink.received).toEqual([]);
 	});
 
-	it('creates and changes templates', async () => {
+	it('creates and updates templates', async () => {
 		const file = await project.file('t.md', '# Welcome\n\nHi #name#\n');
 		const made = await project.json(['templates', 'create', '--name', 'W', '--markdown-file', file]);
 		expect(made).toMatchObject({

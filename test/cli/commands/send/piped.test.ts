@@ -8,7 +8,7 @@ import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { errorOf, makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
-describe('rows through a pipe', () => {
+describe('rows that send reads from a pipe', () => {
 	let project: Project;
 	let sink: SmtpSink;
 	let temporary: string;
@@ -36,7 +36,7 @@ describe('rows through a pipe', () => {
 		['Ctrl-C', csv, 130, 'interrupted'],
 		['Ctrl-C', batch, 130, 'interrupted'],
 		['SIGTERM', csv, 143, 'terminated'],
-	])('that end with %s are not sent', async (name, words, code, message) => {
+	])('are not sent if the command ends with %s before the pipe does', async (name, words, code, message) => {
 		const interrupts = new AbortController();
 		let asked = 0;
 		const stdin = new Readable({
@@ -55,7 +55,7 @@ describe('rows through a pipe', () => {
 		expect([await jobs(), await readdir(temporary)]).toEqual([[], []]);
 	});
 
-	it('must be confirmed before they are read', async () => {
+	it('need a confirmation before send reads them', async () => {
 		for (const words of [csv, batch]) {
 			const stdin = open('email,name\n');
 			const run = await project.run(words.slice(0, -3), { stdin });
@@ -63,7 +63,7 @@ describe('rows through a pipe', () => {
 		}
 	});
 
-	it('are previewed before their end', async () => {
+	it('appear in a preview before the pipe ends', async () => {
 		const row = 'email,name\nann@example.com,Ann\n';
 		// More bytes than the detection of the encoding reads.
 		const more = 'bob@example.com,Bob\n'.repeat(100_000);
@@ -77,7 +77,7 @@ describe('rows through a pipe', () => {
 		expect([first.code, first.stdout.trim()]).toEqual([0, 'T']);
 	});
 
-	it('are counted by a dry run, which leaves nothing', async () => {
+	it('are counted by a dry run, which leaves no file', async () => {
 		const plan = await project.json([...mail, '--csv', '-', '--dry-run'], {
 			stdin: 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n',
 			env: { TMPDIR: temporary },
@@ -86,7 +86,7 @@ describe('rows through a pipe', () => {
 		expect(await readdir(temporary)).toEqual([]);
 	});
 
-	it('need a folder for temporary files', async () => {
+	it('make send exit with an error if there is no folder for temporary files', async () => {
 		const run = await project.run([...csv, '-o', 'json'], {
 			stdin: 'email,name\nann@example.com,Ann\n',
 			env: { TMPDIR: join(temporary, 'none') },

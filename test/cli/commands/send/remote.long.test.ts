@@ -41,7 +41,7 @@ function runnerOf({ baseUrl, token }: Pick<RunningServer, 'baseUrl' | 'token'>) 
 }
 
 describe('send on a mailctl server', () => {
-	it('waits until the server has sent, and prints its answer', async () => {
+	it('waits until the server has sent the message, and prints the server’s answer', async () => {
 		const { sink, run } = await serve();
 		const { code, stdout, stderr } = await run([...toAnn, '-o', 'json']);
 		expect({ code, answer: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
@@ -56,7 +56,7 @@ describe('send on a mailctl server', () => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('sends a campaign to a list and waits for all of it', async () => {
+	it('waits until the server has sent the whole campaign to a list', async () => {
 		const { project, sink, run } = await serve();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		for (const name of ['a', 'b', 'gone'])
@@ -70,7 +70,7 @@ describe('send on a mailctl server', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('does not wait with --no-wait, and ends with 12 after --wait-timeout', async () => {
+	it('returns at once with --no-wait, and otherwise exits with 12 after --wait-timeout', async () => {
 		const { run } = await serve({ args: ['--no-worker'] });
 		const left = await run([...toAnn, '--no-wait']);
 		expect([left.code, left.stderr]).toEqual([0, 'hint: accepted and queued; the server sends it\n']);
@@ -82,7 +82,7 @@ describe('send on a mailctl server', () => {
 		});
 	});
 
-	it('warns if no process of the server sends', async () => {
+	it('warns if no worker of the server is running', async () => {
 		const { run } = await serve({ args: ['--no-worker'] });
 		const { code, stderr } = await run([...toAnn, '--wait-timeout', '7s', '-o', 'table']);
 		expect(code).toBe(12);
@@ -91,7 +91,7 @@ describe('send on a mailctl server', () => {
 		);
 	});
 
-	it('ends with 14 if the server cannot reach its mail server, and loses nothing', async () => {
+	it('exits with 14 if the mail server is unreachable, and the message stays queued', async () => {
 		const { project, run } = await serve({ smtp: 1 });
 		const { code, stderr } = await run([...toAnn, '-o', 'json']);
 		expect(code).toBe(14);
@@ -103,7 +103,7 @@ describe('send on a mailctl server', () => {
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('stops waiting on Ctrl-C and states that the server continues', async () => {
+	it('stops waiting on Ctrl-C, and prints that the server continues', async () => {
 		const { run } = await serve({ args: ['--no-worker'] });
 		const stop = new AbortController();
 		const running = run([...toAnn, '-o', 'json'], {
@@ -118,7 +118,7 @@ describe('send on a mailctl server', () => {
 		expect(stderr).toContain('what was accepted stays queued; the server sends it');
 	});
 
-	it('names the campaign on Ctrl-C and keeps the results so far', async () => {
+	it('prints the name of the campaign on Ctrl-C, and writes the results so far', async () => {
 		const { project, run } = await serve({ args: ['--no-worker'] });
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const results = `${project.folder}/r.csv`;
@@ -164,7 +164,7 @@ describe('send on a mailctl server', () => {
 			}),
 		});
 
-	it('names the campaign if the server stops after the release', async () => {
+	it('prints the name of the campaign if the server stops after the release', async () => {
 		const project = await makeProject();
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const words = [...hello.slice(0, -1), 'Hi', '--csv', people, '--yes', '--expect-count', '1'];
@@ -173,7 +173,7 @@ describe('send on a mailctl server', () => {
 		expect([code, stderr]).toEqual([14, expect.stringContaining('campaigns get j shows the progress')]);
 	});
 
-	it('reports accepted messages if the server stops before it sends them', async () => {
+	it('reports messages as accepted if the server stops before it sends them', async () => {
 		const project = await makeProject();
 		expect(await project.run(toAnn, { connect: gone('messages', 'templates') })).toMatchObject({
 			code: 14,
@@ -184,7 +184,7 @@ describe('send on a mailctl server', () => {
 	});
 });
 
-describe('an unanswered send', () => {
+describe('send without an answer from the service', () => {
 	/** Starts a service that closes the connection of each POST. `root`: its answer to a GET; null for 404. */
 	async function cutting(root: object | null): Promise<{ baseUrl: string; token: string; sends: string[] }> {
 		const sends: string[] = [];
@@ -205,7 +205,7 @@ describe('an unanswered send', () => {
 		return { baseUrl: `http://127.0.0.1:${port}`, token: 't', sends };
 	}
 
-	it('ends with 13 and is not repeated without idempotency keys', async () => {
+	it('exits with 13 and does not repeat the request if the service has no idempotency keys', async () => {
 		const service = await cutting(null);
 		const { code, stdout, stderr } = await runnerOf(service)([...toAnn, '-o', 'json']);
 		expect({ code, stdout, sends: service.sends }).toEqual({ code: 13, stdout: '', sends: [''] });
@@ -217,7 +217,7 @@ describe('an unanswered send', () => {
 		});
 	});
 
-	it('is repeated with its idempotency key, then ends with 13 and prints the key', async () => {
+	it('repeats the request with its idempotency key, then exits with 13 and prints the key', async () => {
 		const service = await cutting({ service: 'mailctl', version: '1', extensions: ['messages'] });
 		const words = [...toAnn, '--retries', '1', '--idempotency-key', 'monday'];
 		const { code, stderr } = await runnerOf(service)(words);
@@ -225,7 +225,7 @@ describe('an unanswered send', () => {
 		expect(stderr).toContain('hint: to try again without sending twice, add --idempotency-key monday');
 	});
 
-	it('is reported if the wait is interrupted', async () => {
+	it('reports an uncertain outcome if the user interrupts the wait', async () => {
 		const stop = new AbortController();
 		const server = createServer((request, response) => {
 			if (request.method === 'GET') response.writeHead(404).end();
@@ -244,14 +244,14 @@ describe('an unanswered send', () => {
 		});
 	});
 
-	it('ends with 6 if the request was never sent', async () => {
+	it('exits with 6 if the request never left', async () => {
 		const service = await cutting(null);
 		await opened.pop()?.close();
 		expect((await runnerOf(service)(toAnn)).code).toBe(6);
 	});
 });
 
-describe('an unanswered release', () => {
+describe('the release of a campaign without an answer', () => {
 	async function withList(): Promise<Project> {
 		// Nothing listens on port 9: the test only needs a database with a mail server.
 		const project = await makeProject({ smtp: 9 });
@@ -285,13 +285,13 @@ describe('an unanswered release', () => {
 			}),
 		});
 
-	it('continues if the campaign is released', async () => {
+	it('counts as done if the campaign is released', async () => {
 		const project = await withList();
 		expect((await project.run(words, { connect: connectWith('done') })).code).toBe(0);
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('ends with 13 and names the campaign otherwise, and cancels nothing', async () => {
+	it('exits with 13 and prints the name if the campaign is not released, and does not cancel it', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
@@ -307,8 +307,8 @@ describe('an unanswered release', () => {
 	});
 });
 
-describe('a preview on a server', () => {
-	it('is rendered locally: --preview, --eml and --dry-run send nothing', async () => {
+describe('a preview of a message on a server', () => {
+	it('is rendered by the command with --preview, --eml and --dry-run, which send nothing', async () => {
 		const { project, run } = await serve();
 		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'Hi #name#'];
 		const html = ['--html', '<p>#name# <a href="#unsubscribe_url#">bye</a></p>', '--context', 'name=Ann'];
@@ -328,7 +328,7 @@ describe('a preview on a server', () => {
 		expect(await project.json(['messages', 'list'])).toEqual([]);
 	});
 
-	it('works for a token with the scope send, without data it may not read', async () => {
+	it('works with a token of the scope send, but lacks the values that the token may not read', async () => {
 		const { project, server } = await serve();
 		const made = await project.json(['engine', 'tokens', 'create', '--name', 's', '--scope', 'send']);
 		const { token } = made as { token: string };
@@ -345,7 +345,7 @@ describe('a preview on a server', () => {
 		expect(await run(withValues(words, { '--from': 'who@example.org' }))).toMatchObject({ code: 5 });
 	});
 
-	it('does not show a template that it cannot read', async () => {
+	it('is rejected if the template cannot be read', async () => {
 		const project = await makeProject();
 		const asked: unknown[] = [];
 		const connect = stripped({

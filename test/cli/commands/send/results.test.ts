@@ -26,7 +26,7 @@ describe('mailctl send --results', () => {
 	];
 	const header = /^line,to,id,state,/;
 
-	it('writes into a pipe, which stays a pipe', async () => {
+	it('writes into a named pipe without replacing it by a file', async () => {
 		const pipe = join(project.folder, 'pipe');
 		runProgram('mkfifo', [pipe]);
 		const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -39,7 +39,7 @@ describe('mailctl send --results', () => {
 		clearTimeout(stuck);
 	});
 
-	it('prints how to get the results if the disk is full', async () => {
+	it('prints how to get the results later if the disk is full', async () => {
 		const name = ['--campaign', 'november'];
 		const run = await project.run([...send('/dev/full'), ...name]);
 		expect(run).toMatchObject({
@@ -61,7 +61,7 @@ describe('mailctl send --results', () => {
 		expect(await readFile(later, 'utf8')).toMatch(header);
 	});
 
-	it('rejects a folder and standard output before staging', async () => {
+	it('rejects a folder and standard output before anything is staged', async () => {
 		const folder = join(project.folder, 'folder');
 		await mkdir(folder);
 		const refused = await Promise.all([folder, '-'].map((path) => project.run(send(path))));
@@ -73,7 +73,7 @@ describe('mailctl send --results', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('never overwrites an input file of the send, whatever path names it', async () => {
+	it('never overwrites a file that the send reads, even by another path to it', async () => {
 		const page = await project.file('n.html', '<p>Hello</p>');
 		const alias = join(project.folder, 'alias.csv');
 		await symlink(people, alias);
@@ -91,7 +91,7 @@ describe('mailctl send --results', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('overwrites only the results of the same campaign', async () => {
+	it('overwrites only earlier results of the same campaign', async () => {
 		const notes = await project.file('notes.txt', 'mine');
 		const refused = await project.run(send(notes));
 		expect([refused.code, refused.stderr.split('\n')[0], await readFile(notes, 'utf8')]).toEqual([
@@ -106,7 +106,7 @@ describe('mailctl send --results', () => {
 		expect(await project.json(['campaigns', 'list'])).toHaveLength(1);
 	});
 
-	it('has the same columns for rows, a list and single messages', async () => {
+	it('writes the same columns for a table, a list and a single message', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
 		const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '--results'];

@@ -8,7 +8,7 @@ import { connectWith } from '../../../support/connect-with.js';
 import { makeProject, type Project } from '../../../support/project.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 
-describe('mailctl campaigns resume and cancel', () => {
+describe('an interrupted campaign', () => {
 	let project: Project;
 	let sink: SmtpSink;
 	let people: string;
@@ -67,7 +67,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		...more,
 	];
 
-	it('stage the rest of the file, release, and send to everyone once', async () => {
+	it('stages the rest of the file, is released, and reaches everyone once after campaigns resume', async () => {
 		await breakOffStaging();
 		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({
 			name: 'november',
@@ -86,13 +86,13 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
 	});
 
-	it('are not needed if the same send runs again', async () => {
+	it('also continues if the same send runs again', async () => {
 		await breakOffStaging();
 		await project.json(send('--csv', people));
 		expect(new Set(sentTo()).size).toBe(count);
 	});
 
-	it('must be confirmed, but need no file, once everything is staged', async () => {
+	it('needs a confirmation but not its file once all rows are staged', async () => {
 		await breakOffBeforeRelease();
 		await rm(people);
 		const asked = await project.run(['campaigns', 'resume', 'november']);
@@ -101,7 +101,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
 	});
 
-	it('reject a changed file, and accept a moved one with --source', async () => {
+	it('does not continue with a changed file, but continues with a moved one by --source', async () => {
 		await breakOffStaging();
 		const moved = await project.file('moved.csv', await readFile(people));
 		await writeFile(people, 'email,name\neve@example.com,Eve\n');
@@ -115,7 +115,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(await project.json(resume('--source', moved))).toMatchObject({ messages: { sent: count } });
 	});
 
-	it('continue a batch of requests, and report errors of an earlier run', async () => {
+	it('continues with the rest of a batch, and reports errors of the earlier run', async () => {
 		const line = (row: number) => ({
 			from: 'news@example.com',
 			to: [row === 3 ? 'nobody' : `r${row}@example.com`],
@@ -148,7 +148,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(sentTo()).toHaveLength(999);
 	});
 
-	it('reject in a dry run what the run rejects', async () => {
+	it('cannot continue in a dry run if the real run would reject it', async () => {
 		await breakOffBeforeRelease();
 		const wrong = withValues(resume(), { '--expect-count': '7' });
 		const dry = await project.run([...wrong, '-n']);
@@ -158,7 +158,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('are announced by a dry run of the send', async () => {
+	it('is named by a dry run of the same send', async () => {
 		await breakOffBeforeRelease();
 		const words = send('--csv', people);
 		expect(await project.run([...words, '-n'])).toMatchObject({ code: 0 });
@@ -171,7 +171,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(await project.run([...words, '-n'])).toEqual(canceled);
 	});
 
-	it('continue a pipe if the same rows come again', async () => {
+	it('continues from a pipe that has the same rows again', async () => {
 		await breakOffStaging('-');
 		const told = await project.run(resume());
 		expect([told.code, told.stderr]).toEqual([
@@ -202,7 +202,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(sentTo()).toHaveLength(count);
 	});
 
-	it('are not needed if the send runs again with an equal file instead of the pipe', async () => {
+	it('continues if the same send runs with a file that equals the pipe', async () => {
 		await breakOffStaging('-');
 		const other = await project.run(send('--csv', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
 		expect([other.code, other.stderr]).toEqual([5, expect.stringContaining('belongs to another campaign')]);
@@ -215,7 +215,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect(sentTo()).toHaveLength(count);
 	});
 
-	it('drop a canceled campaign, which cannot continue', async () => {
+	it('is deleted by campaigns cancel, and cannot continue afterwards', async () => {
 		await breakOffStaging();
 		const asked = await project.run(['campaigns', 'cancel', 'november']);
 		expect([asked.code, asked.stderr]).toEqual([
@@ -228,7 +228,7 @@ describe('mailctl campaigns resume and cancel', () => {
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining('was canceled')]);
 	});
 
-	it('continue a released campaign without a question', async () => {
+	it('continues without a confirmation if it was released before', async () => {
 		await project.json(send('--csv', people, '--no-wait'));
 		const document = await project.json(['campaigns', 'resume', 'november']);
 		expect(document).toMatchObject({ state: 'finished', messages: { sent: count } });
@@ -236,7 +236,7 @@ describe('mailctl campaigns resume and cancel', () => {
 });
 
 describe('campaigns by name', () => {
-	it('continue a partly staged list, with people who joined meanwhile', async () => {
+	it('of a list continues when it is resumed by name, and includes new subscribers', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);

@@ -32,7 +32,7 @@ async function startGate() {
 	return { sink, pass };
 }
 
-it('an interrupted send counts what the server sent meanwhile', async () => {
+it('an interrupted send counts what the mail server accepted meanwhile', async () => {
 	const { sink, pass } = await startGate();
 	const project = await makeProject({ smtp: sink.port });
 	const server = await startServer(project.db);
@@ -69,7 +69,7 @@ it('an interrupted send counts what the server sent meanwhile', async () => {
 	expect(stderr).toMatch(/^sent 2, still queued 1$/m);
 });
 
-it('a send shows the replies if the server has sent every message before it answers the release', async () => {
+it('a send prints the server’s replies if all mail is sent before the release is answered', async () => {
 	const faulty = await startFaultServer({
 		on: (phase, line) =>
 			phase === 'RCPT' && line.includes('b@') ? { answer: '550 5.1.1 No such user' } : undefined,
@@ -109,14 +109,14 @@ async function interruptedAtTheDot(answer: Fault) {
 	return { code, stderr };
 }
 
-it('an interrupted send does not report a sent message as queued', async () => {
+it('an interrupted send does not count a message as queued if it was sent', async () => {
 	expect(await interruptedAtTheDot({ answer: '250 ok' })).toEqual({
 		code: 130,
 		stderr: 'sent 1\ninterrupted\n',
 	});
 });
 
-it('an interrupted send names a message that may have arrived', async () => {
+it('an interrupted send prints which message may have arrived', async () => {
 	const { code, stderr } = await interruptedAtTheDot({ drop: true });
 	expect(code).toBe(130);
 	expect(stderr).toContain('sent 0, uncertain 1\n');

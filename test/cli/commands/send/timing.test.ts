@@ -8,7 +8,7 @@ import { startServer } from '../../../support/running-server.js';
 import { type SmtpSink, startSmtpSink } from '../../../support/smtp-sink.js';
 import { typing } from '../../../support/typing.js';
 
-describe('mailctl send at a time', () => {
+describe('mailctl send at a given time', () => {
 	let project: Project;
 	let sink: SmtpSink;
 
@@ -25,7 +25,7 @@ describe('mailctl send at a time', () => {
 	const mail = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'News', '--text', 'Hi'];
 	const send = (...more: string[]) => [...mail, ...more, '--yes', '--expect-count', '2', '--campaign', 'c'];
 
-	it('returns at once, leaves the campaign planned, and sends later to the remaining recipients', async () => {
+	it('returns at once, plans the campaign, and sends it later to everyone not suppressed meanwhile', async () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const run = await project.run([...send('--at', '2026-12-01 09:00'), ...at, '-o', 'json']);
 		expect([run.code, JSON.parse(run.stdout)]).toMatchObject([0, { state: 'planned', staged: 2 }]);
@@ -50,7 +50,7 @@ describe('mailctl send at a time', () => {
 		[['--at', '2026-12-01'], 'has no time of the day'],
 		[['--window', '9-18'], 'is not a window'],
 		[['--at', '2026-12-01 09:00', '--in', '2h'], 'use either --at or --in, not both'],
-	])('rejects %j before staging', async (words, message) => {
+	])('rejects %j before it stages anything', async (words, message) => {
 		const run = await project.run([...send(...words), '--now', '2026-11-01T10:00:00Z']);
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(message)]);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
@@ -60,7 +60,7 @@ describe('mailctl send at a time', () => {
 		['--preview', 'text'],
 		['--eml', '-'],
 		['--test-to', 'me@example.com'],
-	])('rejects a bad time with %s too', async (...look) => {
+	])('rejects an invalid time for %s too', async (...look) => {
 		for (const words of [
 			['--at', '2026-10-31 09:00'],
 			['--window', '9-18'],
@@ -74,13 +74,13 @@ describe('mailctl send at a time', () => {
 	it.each([
 		['2026-03-29 02:30', 'clocks in Europe/Berlin skip that time; using 2026-03-29 03:00'],
 		['2026-10-25 02:30', 'clocks in Europe/Berlin show that time twice; using the first'],
-	])('warns that clocks skip or repeat %s', async (at, message) => {
+	])('warns if clocks skip or repeat the time %s', async (at, message) => {
 		const run = await project.run([...send('--at', at), '--dry-run', '--now', '2026-03-01T10:00:00Z']);
 		expect([run.code, run.stderr]).toEqual([0, expect.stringContaining(`warning: ${message}`)]);
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
-	it('shows a time in the time zone of tables too if it differs', async () => {
+	it('shows the planned time also in the zone of tables if the two zones differ', async () => {
 		const now = ['--now', '2026-11-01T10:00:00Z'];
 		const at = async (...zone: string[]) =>
 			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
@@ -98,7 +98,7 @@ describe('mailctl send at a time', () => {
 			html_body: '<p>Hi</p>',
 		});
 
-	it.each(['--csv', '--batch'])('plans the rows of %s too', async (flag) => {
+	it.each(['--csv', '--batch'])('also plans a campaign from %s', async (flag) => {
 		const file =
 			flag === '--csv'
 				? await project.file('rows.csv', 'email\nzoe@example.com\nyan@example.com\n')
@@ -123,7 +123,7 @@ describe('mailctl send at a time', () => {
 		expect(sink.received.flatMap(({ to }) => to).sort()).toEqual(['yan@example.com', 'zoe@example.com']);
 	});
 
-	it.each(['here', 'on a server'])('ends with 14 if its window closes meanwhile, %s', async (where) => {
+	it.each(['here', 'on a server'])('exits with 14 if the window closes while it waits, %s', async (where) => {
 		const open = ['--now', '2026-11-01T16:59:00Z'];
 		await project.json([...send('--window', '09:00-18:00'), '--no-wait', ...open]);
 		const resume = ['campaigns', 'resume', 'c', '--results', join(project.folder, 'results.csv')];
@@ -158,7 +158,7 @@ describe('mailctl send at a time', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	describe('with the same mail that an earlier run staged', () => {
+	describe('send of the same mail as a staged campaign', () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const stage = (...more: string[]) =>
 			project.run([...mail, ...more, '--campaign', 'early', '--yes', '--expect-count', '99', ...at]);
@@ -172,7 +172,7 @@ describe('mailctl send at a time', () => {
 				300,
 			);
 
-		it('sets a given time, which the question shows', async () => {
+		it('gives the campaign its own time, and shows this time in its question', async () => {
 			await stage();
 			const run = await resume('--in', '2h', '--window', '09:00-14:00');
 			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';
@@ -185,7 +185,7 @@ describe('mailctl send at a time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('keeps the earlier time, which the question shows', async () => {
+		it('keeps the campaign’s earlier time, and shows this time in its question', async () => {
 			await stage('--at', '2026-12-01 09:00');
 			const run = await resume();
 			expect(stripVTControlCharacters(run.stderr)).toContain(
@@ -197,7 +197,7 @@ describe('mailctl send at a time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('rejects different options, and leaves the campaign staged', async () => {
+		it('rejects options that differ from the campaign’s, which stays staged', async () => {
 			await stage('--tag', 'old');
 			const run = await typing(
 				[['Resume it?', 'y']],
@@ -214,7 +214,7 @@ describe('mailctl send at a time', () => {
 		});
 	});
 
-	it('waits for the window, and can be canceled before it opens', async () => {
+	it('waits until the window opens, and can be canceled before', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
 		expect([run.code, run.stderr]).toEqual([

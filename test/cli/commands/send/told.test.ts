@@ -24,8 +24,8 @@ const send = (file: string, count: number, ...more: string[]) => [
 	...['--yes', '--expect-count', String(count), ...more],
 ];
 
-describe('the counts of a campaign', () => {
-	it('count intended recipients, and are the same in campaigns get and list', async () => {
+describe('the output of a campaign', () => {
+	it('counts all intended recipients, and campaigns get and list agree', async () => {
 		const file = await table(['a@example.com', 'b@example.com', 'nobody', 'nobody2', 'nobody3']);
 		const wrong = await project.run(send(file, 5, '--skip-invalid'));
 		expect([wrong.code, wrong.stderr]).toEqual([
@@ -40,7 +40,7 @@ describe('the counts of a campaign', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([listed]);
 	});
 
-	it('count kinds of findings on a screen, and all findings in JSON', async () => {
+	it('prints equal errors once with their count, but each of them in JSON', async () => {
 		const file = await table(Array.from({ length: 30 }, (_, row) => `bad${row}`));
 		const seen = await project.run(send(file, 30));
 		expect(seen.stderr).toContain(
@@ -50,7 +50,7 @@ describe('the counts of a campaign', () => {
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 	});
 
-	it('put the most frequent error first, and print the line of one that occurs once', async () => {
+	it('prints the most frequent error first, and the line number of a single one', async () => {
 		const odd = 'äëïöüßøåæñç'.split('').map((letter) => `${letter}x@example.com`);
 		const seen = await project.run(
 			send(await table(['a@example.com', ...odd, 'A@example.com', 'nobody', 'no']), 15),
@@ -65,7 +65,7 @@ describe('the counts of a campaign', () => {
 	});
 });
 
-describe('the staging of a list', () => {
+describe('staging a list', () => {
 	const inSlices: Connect = async (target, dependencies) => {
 		const connection = await connect(target, dependencies);
 		const { api } = connection;
@@ -80,7 +80,7 @@ describe('the staging of a list', () => {
 		return { ...connection, api: { ...api, capabilities } };
 	};
 
-	it('shows its progress over the whole list', async () => {
+	it('shows its progress as a share of the whole list', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const file = await table(people(2_500));
 		await project.json(['subscribers', 'import', file, '-l', '1']);
@@ -94,7 +94,7 @@ describe('the staging of a list', () => {
 	});
 });
 
-describe('a campaign that is interrupted', () => {
+describe('a campaign that the user interrupts', () => {
 	/** Sends Ctrl-C when `count` messages are sent. */
 	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {
 		const controller = new AbortController();
@@ -117,7 +117,7 @@ describe('a campaign that is interrupted', () => {
 		};
 	}
 
-	it('prints how to continue or end it, writes the results, and keeps its counts when resumed', async () => {
+	it('prints how to continue or cancel it, writes the results, and keeps its counts when resumed', async () => {
 		const results = join(project.folder, 'r.csv');
 		const words = send(
 			await table(people(600)),

@@ -63,7 +63,7 @@ describe.each([
 	['the embedded engine', local],
 	['a mailctl server', served],
 ])('send --track off on %s', (_, start) => {
-	it('keeps the HTML unchanged, and messages get shows that tracking is off', async () => {
+	it('leaves the HTML unchanged, and messages get shows that tracking is off', async () => {
 		const place = await start();
 		for (const words of await ways(place.project))
 			expect(await place.run([...words, '--track', 'off'])).toMatchObject({ code: 0 });
@@ -79,7 +79,7 @@ describe.each([
 			);
 	});
 
-	it('is needed to turn tracking off', async () => {
+	it('is the only way to avoid tracking, which is on by default', async () => {
 		const place = await start();
 		const [one = [], , , , batch = []] = await ways(place.project);
 		for (const words of [one, [...one, '--track', 'on'], [...batch, '--track', 'on']])
@@ -88,7 +88,7 @@ describe.each([
 	});
 });
 
-it('--track off also applies to requests that campaigns resume stages', async () => {
+it('--track off also applies to requests that campaigns resume stages later', async () => {
 	const place = await local();
 	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'B', html_body: written };
 	const batch = await place.project.file('b.ndjson', JSON.stringify({ ...request, disable_tracking: false }));
@@ -108,7 +108,7 @@ it('--track off also applies to requests that campaigns resume stages', async ()
 	expect((await mails(place)).map(({ html }) => html?.trim())).toEqual([written]);
 });
 
-it('an untracked mail is a repetition of the tracked one', async () => {
+it('a campaign counts as a repetition even if only --track off differs', async () => {
 	const place = await local();
 	const [, , list = [], , batch = []] = await ways(place.project);
 	for (const words of [list, batch]) {

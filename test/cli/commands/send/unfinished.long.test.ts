@@ -92,8 +92,8 @@ const refusedStaged = (name: string) =>
 const refusedSent = (name: string) =>
 	refusal(`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago`);
 
-describe.each(kinds)('a campaign over a %s', (kind) => {
-	it('is rejected beside an unfinished one, which can continue or be canceled', async () => {
+describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
+	it('is rejected while the first is unfinished and after it was sent, but works with --again', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -119,7 +119,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('is rejected with --again beside an unfinished repetition, unless it has another name', async () => {
+	it('is rejected with --again if a repetition is unfinished, unless --campaign gives another name', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -141,7 +141,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(sink.received).toHaveLength(4);
 	});
 
-	it('is rejected beside a staged one, and sent with --again', async () => {
+	it('is rejected if the first is staged, but works with --again', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -153,7 +153,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('continues under its name with --again and the right count, but not once it is finished', async () => {
+	it('continues a staged repetition with --again and its name, but rejects a finished one', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -172,7 +172,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('continues under its name with the right count', async () => {
+	it('continues a staged campaign under the same name with the right count', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -183,7 +183,7 @@ describe.each(kinds)('a campaign over a %s', (kind) => {
 	});
 });
 
-it('a repeated campaign is rejected on a mailctl server as on its database', async () => {
+it('send rejects a repeated campaign on a mailctl server as on its database', async () => {
 	const { project } = await start();
 	const server = await startServer(project.db, ['--no-worker']);
 	opened.push({ close: () => server.stop() });
@@ -200,7 +200,7 @@ it('a repeated campaign is rejected on a mailctl server as on its database', asy
 	}
 });
 
-it('a dry run leaves no campaign and no file', async () => {
+it('a dry run of send leaves neither a campaign nor a file', async () => {
 	const foreign = await startForeign();
 	opened.push(foreign);
 	const project = await makeProject();
@@ -214,7 +214,7 @@ it('a dry run leaves no campaign and no file', async () => {
 	expect(await readdir(project.folder, { recursive: true })).toEqual(before);
 });
 
-it('a campaign is rejected if this machine keeps it for another service', async () => {
+it('send rejects a campaign that this machine already keeps for another service', async () => {
 	const foreign = await startForeign();
 	opened.push(foreign);
 	const project = await makeProject();
@@ -251,7 +251,7 @@ function otherCase({ words, ...rest }: Typed): Typed {
 	return { words: words.map((word) => word.replace(/^news@example\.com$/, 'news@Example.COM')), ...rest };
 }
 
-describe('the same mail to the same recipients', () => {
+describe('send of the same mail to the same recipients', () => {
 	const rows = 'email,city\nann@example.com,Oslo\n';
 	const options = ['--reply-to', 'a@example.com', '--reply-to', 'b@example.com', '--header', 'X-Id: 1'];
 	const values = ['--header', 'X-Nr: 2', '--context', 'a=1', '--context', 'b=2', '--tag', 'november'];
@@ -302,7 +302,7 @@ describe('the same mail to the same recipients', () => {
 		expect([again.code, again.stderr]).toEqual([2, refused('first')]);
 	});
 
-	it('is rejected through standard input and through a named pipe', async () => {
+	it('is rejected if it reads the same rows from standard input or a named pipe', async () => {
 		const { project, file } = await begin();
 		const piped = await project.run(base('-'), { stdin: rows });
 		expect([piped.code, piped.stderr]).toEqual([2, refused('first')]);
@@ -334,7 +334,7 @@ describe('the same mail to the same recipients', () => {
 		['type', (file) => base(file, '--bulk')],
 		['variable', (file) => base(file, '--map', 'city=town')],
 		['row', async (_, project) => base(await project.file('more.csv', `${rows}\n`))],
-	])('is another campaign with another %s', async (_name, change) => {
+	])('is accepted as a different campaign with another %s', async (_name, change) => {
 		const { project, file } = await begin();
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});

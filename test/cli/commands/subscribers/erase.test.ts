@@ -17,7 +17,7 @@ describe('mailctl subscribers erase', () => {
 	const erase = (...more: string[]) => ['subscribers', 'erase', 'Ann@Example.com', ...more];
 	const consent = ['--confirm', 'Ann@Example.com'];
 
-	it('requires the typed address, and first prints what it will delete', async () => {
+	it('prints what it will delete, and requires the user to type the address', async () => {
 		const { code, stderr } = await project.run(erase('--yes'));
 		expect({ code, says: stderr.split('\n')[0] }).toEqual({
 			code: 2,
@@ -29,7 +29,7 @@ describe('mailctl subscribers erase', () => {
 		expect(await project.json(['subscribers', 'find', ann])).toHaveLength(2);
 	});
 
-	it('deletes the person in all lists, and blocks the address until --lift', async () => {
+	it('deletes the person from all lists, and blocks the address until erase --lift', async () => {
 		expect(await project.json(erase(...consent))).toMatchObject({
 			email: 'Ann@Example.com',
 			subscribers: 2,
@@ -51,7 +51,7 @@ describe('mailctl subscribers erase', () => {
 		await project.json(['subscribers', 'create', '-l', '1', '--email', ann]);
 	});
 
-	it('accepts an unknown address, and rejects an invalid one', async () => {
+	it('accepts an unknown address but rejects an invalid one', async () => {
 		const nobody = ['subscribers', 'erase', 'zoe@example.com', '--confirm', 'zoe@example.com'];
 		const asked = await project.run(nobody.slice(0, 3));
 		expect({ code: asked.code, said: asked.stderr.split('\n')[0] }).toEqual({

@@ -36,7 +36,7 @@ describe('mailctl subscribers export', () => {
 	const words = (...more: string[]) => ['subscribers', 'export', '-l', '1', ...more];
 	const written = (name: string) => readFile(join(project.folder, name), 'utf8');
 
-	it('writes the columns of an import, with nested values in meta', async () => {
+	it('writes the columns that an import reads, with nested values inside meta', async () => {
 		const { code, stdout, stderr } = await project.run(words());
 		expect({ code, stderr }).toEqual({ code: 0, stderr: 'exported 2 subscribers\n' });
 		expect(stdout).toBe(
@@ -64,7 +64,7 @@ describe('mailctl subscribers export', () => {
 		expect((await project.run(words('-o', 'ndjson'))).stdout).toBe(lines);
 	});
 
-	it('filters like the list command', async () => {
+	it('filters as the list command does', async () => {
 		const emails = async (...more: string[]) =>
 			(await project.run(words('--fields', 'email', ...more))).stdout.trimEnd().split('\n');
 		expect(await emails('--active')).toEqual(['email', 'ann@example.com']);
@@ -75,7 +75,7 @@ describe('mailctl subscribers export', () => {
 		expect((await project.run(words('--email-contains', 'none', '--exit-empty'))).code).toBe(8);
 	});
 
-	it('writes the chosen columns, and prints the valid ones for an unknown one', async () => {
+	it('writes only the chosen columns, and prints the valid ones for an unknown column', async () => {
 		const some = await project.run(words('--fields', 'id,meta.city,source,meta'));
 		expect(some.stdout).toBe('id,city,source,meta\n1,Oslo,IMPORT,\n2,,IMPORT,"{""age"":7}"\n');
 		await project.json(['fields', 'update', 'city', '--name', 'Home town']);
@@ -88,7 +88,7 @@ describe('mailctl subscribers export', () => {
 		});
 	});
 
-	it('creates a private file in one step, in the format of its extension', async () => {
+	it('creates a file that only its owner can read, in the format of its extension', async () => {
 		const file = join(project.folder, 'out.ndjson');
 		expect(await project.json(words(file))).toEqual({ list_id: 1, file, format: 'ndjson', exported: 2 });
 		expect((await written('out.ndjson')).split('\n')).toHaveLength(3);
@@ -96,7 +96,7 @@ describe('mailctl subscribers export', () => {
 		expect((await readdir(project.folder)).filter((name) => name.includes('.part'))).toEqual([]);
 	});
 
-	it('replaces a file only with --force, also through a symbolic link, but never a database', async () => {
+	it('replaces a file only with --force, even behind a symbolic link, but never a database', async () => {
 		const file = await project.file('out.csv', 'mine');
 		const { code, stderr } = await project.run(words(file));
 		expect({ code, stderr }).toEqual({
@@ -112,7 +112,7 @@ describe('mailctl subscribers export', () => {
 		expect(await readFile(join(project.folder, 'link.csv'), 'utf8')).toBe(await written('out.csv'));
 	});
 
-	it('ends with 74 on a full disk', async () => {
+	it('exits with 74 on a full disk', async () => {
 		expect(await project.run(words('/dev/full'))).toMatchObject({ code: 74, stdout: '' });
 	});
 
@@ -125,7 +125,7 @@ describe('mailctl subscribers export', () => {
 		expect((await readdir(project.folder)).filter((name) => name.includes('cut.csv'))).toEqual([]);
 	});
 
-	it('escapes formulas for spreadsheets on request', async () => {
+	it('escapes spreadsheet formulas on request', async () => {
 		const path = await project.file(
 			'x.csv',
 			'email,name,city\nx@example.com,=cmd(),@sum\n-y@example.com,+1,a=b\n',
@@ -139,7 +139,7 @@ describe('mailctl subscribers export', () => {
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('needs csv') });
 	});
 
-	it('writes the same file from a server that does not send tuples', async () => {
+	it('writes the same file from a server that sends records instead of tuples', async () => {
 		const older: Connect = async (target, dependencies) => {
 			const connection = await connect(target, dependencies);
 			const { ext, ...rest } = await connection.api.capabilities();
@@ -185,7 +185,7 @@ const person = fc.record({
 	meta,
 });
 
-describe('an imported export', () => {
+describe('importing an exported file', () => {
 	let source: Project;
 	let target: Project;
 	let round = 0;
@@ -217,7 +217,7 @@ describe('an imported export', () => {
 		await store.close();
 	}
 
-	it.each(['csv', 'ndjson'])('can be exported again to the same bytes, as %s', async (format) => {
+	it.each(['csv', 'ndjson'])('gives a list whose export as %s has the same bytes', async (format) => {
 		await fc.assert(
 			fc.asyncProperty(fc.array(person, { minLength: 1, maxLength: 6 }), async (all) => {
 				round += 1;

@@ -22,7 +22,7 @@ async function guided(content: string | Buffer, answers: Answers, columns?: numb
 	return { ...project, path, words, ...result, shown: stripVTControlCharacters(result.stderr) };
 }
 
-it('the import guide prints a command with all given options and its target', async () => {
+it('the import guide prints a command with its answers, the given options and the database', async () => {
 	const project = await makeProject();
 	const { json, file, folder, db } = project;
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
@@ -51,7 +51,7 @@ it('the import guide prints a command with all given options and its target', as
 	expect(await cli(pasted, { env: { HOME: folder } })).toMatchObject({ code: 0 });
 });
 
-it('the import guide prints the command if only the list was missing', async () => {
+it('the import guide prints a command even if only the list was missing', async () => {
 	const { json, file, run } = await makeProject();
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 	const path = await file('people.csv', 'email\nann@example.com\n');
@@ -62,7 +62,7 @@ it('the import guide prints the command if only the list was missing', async () 
 	expect([code, printed]).toEqual([0, expect.stringMatching(/ --list Readers$/)]);
 });
 
-it('the import guide reports the detected format before it asks about columns', async () => {
+it('the import guide prints the format that it detects before it asks about columns', async () => {
 	const { shown } = await guided(
 		Buffer.from('E-Mail;Gr\xf6\xdfe\nann@example.com;K\xf6ln\nbob@example.com;M\xfcnchen\n', 'latin1'),
 		[['❯ a new field', '']],
@@ -75,7 +75,7 @@ it('the import guide reports the detected format before it asks about columns', 
 
 it.each([
 	40, 120,
-])('the import guide recognizes addresses by their cells and asks about the rest, at %i columns', async (columns) => {
+])('the import guide finds the address column by its cells and asks about other columns, at %i columns', async (columns) => {
 	const { code, shown, json, path, db, run } = await guided(
 		people,
 		[
@@ -104,13 +104,13 @@ it.each([
 });
 
 describe('subscribers import on a terminal', () => {
-	it('asks nothing about known columns', async () => {
+	it('asks nothing if it knows all columns', async () => {
 		const { code, shown } = await guided('Courriel,city\nann@example.com,Oslo\n', []);
 		expect(code).toBe(0);
 		expect(shown).not.toContain('?');
 	});
 
-	it('does not offer a field that another column already has', async () => {
+	it('does not offer a field that another column fills already', async () => {
 		const { code, shown, json } = await guided('E-Mail,First,Last\nann@example.com,Ann,Lee\n', [
 			['❯ a new field, First', `${down}${down}${down}`, 'all'],
 			['❯ the name of the subscriber', ''],
@@ -124,7 +124,7 @@ describe('subscribers import on a terminal', () => {
 		});
 	});
 
-	it('asks which of several columns has the addresses', async () => {
+	it('asks which column has the addresses if several could', async () => {
 		const { code, json } = await guided('a,b\nann@example.com,amy@example.com\n', [
 			['Which column', down, 'all'],
 			['❯ b', ''],
@@ -136,7 +136,7 @@ describe('subscribers import on a terminal', () => {
 		});
 	});
 
-	it('asks nothing about a file without addresses, and prints no command', async () => {
+	it('asks nothing and prints no command if no column has addresses', async () => {
 		const { code, shown } = await guided('Vorname,Nachname\nAnn,Lee\n', []);
 		expect([code, shown]).toEqual([2, expect.stringContaining('no email column')]);
 		expect(shown).not.toMatch(/What is the column|the same without questions/);

@@ -31,7 +31,7 @@ describe('mailctl subscribers import', () => {
 		...more,
 	});
 
-	it('counts every row once, and writes a rejects file that can be imported', async () => {
+	it('counts every row once, and writes the rejected ones to a file that it can import', async () => {
 		const path = await project.file(
 			'people.csv',
 			[
@@ -73,7 +73,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('is not undone when its rejects file is imported, and accepts a duplicate whose code was removed', async () => {
+	it('skips a repeated row again when it reads the rejects file, unless the row’s code was removed', async () => {
 		const path = await project.file(
 			'people.csv',
 			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
@@ -97,7 +97,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ name: 'Other' }]);
 	});
 
-	it('rejects a list or object in a text column, also when its rejects file is imported', async () => {
+	it('rejects a list or object in a text column, from the source and from the rejects file', async () => {
 		const rows = [
 			{ email: 'a@example.com', city: [1, 2] },
 			{ email: 'c@example.com', name: { x: 1 } },
@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('of the corrected rejects file of %s leaves out the same columns as the first', async (name, text) => {
+	])('leaves the same columns out of the corrected rejects file of %s as out of the source', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
@@ -169,7 +169,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('suppresses addresses with a reason, and counts reasons without effect', async () => {
+	it('suppresses addresses by their reason, and counts reasons that have no effect', async () => {
 		const path = await project.file(
 			'left.csv',
 			'email,disable_reason\na@x.org,complained\nb@x.org,moved\nc@x.org,on holiday\n',
@@ -188,7 +188,7 @@ describe('mailctl subscribers import', () => {
 		expect(JSON.parse(dry.stdout)).toMatchObject({ unchanged: 3, updated: 0 });
 	});
 
-	it('leaves out columns without a name only with --map "=-"', async () => {
+	it('leaves out columns without a heading only with --map "=-"', async () => {
 		const path = await project.file('people.csv', 'email;;name;\nann@example.com;x;Ann;y\n');
 		for (const how of [[], ['--create-fields']]) {
 			const { code, stderr } = await project.run(words(path, ...how));
@@ -205,7 +205,7 @@ describe('mailctl subscribers import', () => {
 		expect((await project.run(words(path, '--map', '=name'))).stderr).toContain('COLUMN=FIELD is needed');
 	});
 
-	it('writes rejects with the delimiter of the source and a byte order mark', async () => {
+	it('writes rejected rows in UTF-8 with a byte order mark and the source’s delimiter', async () => {
 		const cyrillic = Buffer.concat([
 			Buffer.from('email;name\nbad;'),
 			Buffer.from([0xc0, 0xed, 0xed, 0xe0]),
@@ -225,7 +225,7 @@ describe('mailctl subscribers import', () => {
 	it.each([
 		['on a database', {}],
 		['on another service', { connect: stripped() }],
-	])('imports the same pipe again as unchanged: %s', async (_where, options) => {
+	])('counts the rows of a pipe as unchanged when it imports them again, %s', async (_where, options) => {
 		const command = words('-', '--rejects', join(project.folder, 'rejects.csv'));
 		const piped = { ...options, stdin: 'email,city\nann@example.com,Oslo\nbob@example.com,Rome\n' };
 		expect(await project.json(command, piped)).toEqual(counts({ read: 2, created: 2 }));
@@ -233,7 +233,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toHaveLength(2);
 	});
 
-	it('is rejected with every column error, and imports nothing', async () => {
+	it('prints all errors about columns and imports nothing', async () => {
 		const path = await project.file('people.csv', 'mail,Town,Town,Fax\nann@example.com,Oslo,Oslo,1\n');
 		const result = await project.run([...words(path), '-o', 'json']);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
@@ -248,7 +248,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toEqual([]);
 	});
 
-	it('maps, creates and skips columns as requested', async () => {
+	it('maps columns to fields, creates fields and ignores columns as its options request', async () => {
 		const path = await project.file(
 			'people.csv',
 			'Contact,Town,First Name,Fax\nann@example.com,Oslo,Ann,1\n',
@@ -270,7 +270,7 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(other, '--ignore-unknown'))).toMatchObject({ created: 1 });
 	});
 
-	it('joins columns for the name and for fields, and shows it in a dry run', async () => {
+	it('joins several columns into the name or a field, and shows the result in a dry run', async () => {
 		const project = await makeProject();
 		const { json, file } = project;
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
@@ -293,7 +293,7 @@ describe('mailctl subscribers import', () => {
 		expect(people).toMatchObject([{ name: 'Ann Lee' }, { name: 'Kurz' }, { name: '' }]);
 	});
 
-	it('names the option for another path if the rejects cannot be written', async () => {
+	it('suggests --rejects if the rejects file cannot be written', async () => {
 		const { run, json, file, folder } = await makeProject();
 		await json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const path = await file('people.csv', 'email\nann@example.com\nnobody\n');
@@ -306,7 +306,7 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('never overwrites a rejects file: a later one has a number', async () => {
+	it('never overwrites a rejects file, but adds a number to the name', async () => {
 		const path = await project.file('people.csv', 'email\nbad\n');
 		const mine = await project.file('people.csv.rejects.csv', 'mine');
 		for (const number of [2, 3])
@@ -328,7 +328,7 @@ describe('mailctl subscribers import', () => {
 		expect(await readFile(other, 'utf8')).toContain('bad,2,invalid');
 	});
 
-	it('reads a named pipe or a device like standard input', async () => {
+	it('treats a named pipe or a device like standard input', async () => {
 		const pipe = join(project.folder, 'pipe');
 		runProgram('mkfifo', [pipe]);
 		expect(await project.run(words(pipe))).toMatchObject({
@@ -349,14 +349,14 @@ describe('mailctl subscribers import', () => {
 		});
 	});
 
-	it('starts from the beginning with --resume if the earlier run had finished', async () => {
+	it('starts from the beginning with --resume if the earlier run finished', async () => {
 		const path = await project.file('people.csv', 'email,is_active\nann@example.com,1\n');
 		await project.json(words(path));
 		expect(await project.json(words(path, '--resume'))).toEqual(counts({ read: 1, unchanged: 1 }));
 	});
 });
 
-describe('a hostile header', () => {
+describe('a column heading in an import', () => {
 	const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'T', '-n'];
 
 	it.each<[what: string, name: string, shown: string]>([
@@ -364,7 +364,7 @@ describe('a hostile header', () => {
 		['the name of an object’s own property', '__proto__', '__proto__'],
 		['letters that reverse the direction of text', '\u202egnp.exe', '\\u202egnp.exe'],
 		['a name as long as a page', 'n'.repeat(200_000), `${'n'.repeat(80)}…`],
-	])('with %s is shown escaped and short, and is never stored', async (_, name, shown) => {
+	])('with %s is printed escaped and short, and is never stored', async (_, name, shown) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const file = await project.file('people.csv', `email,"${name}"\nann@example.com,x\n`);

@@ -15,12 +15,12 @@ describe('the folder of a template', () => {
 		['a\nb', 'a%0Ab'],
 		['C:\\x?*"<>|', 'C%3A%5Cx%3F%2A%22%3C%3E%7C'],
 		['~', '%7E'],
-	])('of %j is %j, and decodes to its name', (name, folder) => {
+	])('with the name %j is %j, and decodes to the name', (name, folder) => {
 		expect(folderOf(name)).toBe(folder);
 		expect(templateName(folder)).toBe(name);
 	});
 
-	it('may contain a % that a person typed', () => {
+	it('may contain a % that a person wrote', () => {
 		expect(['50% off', '%', '%zz', '%FF', '%C3'].map(templateName)).toEqual([
 			'50% off',
 			'%',
@@ -30,7 +30,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('has a suffix if another differs only in case or Unicode form, or if it is too long or empty', () => {
+	it('has a suffix if too long, empty, or equal to another except for case or Unicode form', () => {
 		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
 		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long, '']);
 		expect([...folders.values()]).toEqual([
@@ -44,7 +44,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('is unique for each name on any file system', () => {
+	it('is different for each name on every file system', () => {
 		const name = fc.oneof(
 			fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 }),
 			fc.string({ unit: fc.constantFrom(...'aA.~%/ \u0000\n2F'), minLength: 1, maxLength: 8 }),

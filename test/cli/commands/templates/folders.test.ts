@@ -50,7 +50,7 @@ const named = async () =>
 	).map(({ name, html_body, text_body }) => ({ name, html_body, text_body }));
 
 describe('templates pull', () => {
-	it('writes a folder for each template, and nothing when it runs again', async () => {
+	it('writes a folder for each template, and changes nothing when it runs again', async () => {
 		await add('Welcome #name#', { html_body: '<p>Hi</p>\r\n', text_body: 'Hi' });
 		await add('Plain');
 		expect(await pull()).toEqual({
@@ -74,7 +74,7 @@ describe('templates pull', () => {
 		]);
 	});
 
-	it('replaces a changed file only with confirmation', async () => {
+	it('replaces a changed file only after confirmation', async () => {
 		await add('A', { text_body: 'theirs' });
 		await add('B');
 		await put({ 'A/body.txt': 'mine', 'A/body.html': '<p>mine</p>' });
@@ -99,13 +99,13 @@ describe('templates pull', () => {
 		});
 	});
 
-	it('resumes after a kill without a question', async () => {
+	it('asks nothing when it runs again after a kill', async () => {
 		await add('A', { text_body: 'T', html_body: '<p>H</p>' });
 		await put({ 'A/subject.txt': 'A\n', 'A/.body.html.0123456789ab.part': '<p' });
 		expect(lines(await pull())).toEqual([['updated', 'A', 'A', 'body.html, body.txt']]);
 	});
 
-	it('finds the folder of a template by its subject', async () => {
+	it('finds a template’s folder by the subject in it', async () => {
 		await add('Spring sale');
 		await put({ 'sale/subject.txt': 'Spring sale', 'sale/body.txt': 'Hi' });
 		expect(lines(await pull())).toEqual([['unchanged', 'Spring sale', 'sale', '']]);
@@ -131,7 +131,7 @@ describe('templates pull', () => {
 });
 
 describe('templates push', () => {
-	it('creates and updates what differs, and deletes only with --prune', async () => {
+	it('creates and updates templates that differ, and deletes templates only with --prune', async () => {
 		await add('Old');
 		await add('Same');
 		await add('Other', { text_body: 'old', html_body: '<p>old</p>' });
@@ -180,7 +180,7 @@ describe('templates push', () => {
 		expect(lines(await push('--prune')).map(([action]) => action)).toEqual(Array(3).fill('unchanged'));
 	});
 
-	it('can be limited by names of templates and folders', async () => {
+	it('pushes only the templates or folders that it is given', async () => {
 		await add('Gone');
 		await add('Stays');
 		await put({ 'a/subject.txt': 'First', 'a/body.txt': 'A', 'b/body.txt': 'B', 'c/notes.md': '' });
@@ -195,7 +195,7 @@ describe('templates push', () => {
 		expect((await named()).map(({ name }) => name)).toEqual(['Stays', 'First', 'b']);
 	});
 
-	it('renames a template whose subject file changed', async () => {
+	it('renames the template if the subject in its folder changed', async () => {
 		await add('Welcome');
 		await pull();
 		await put({ 'Welcome/subject.txt': 'Welcome aboard\r\n' });
@@ -220,7 +220,7 @@ describe('templates push', () => {
 		expect(await named()).toEqual([]);
 	});
 
-	it('names the template in warnings about its content', async () => {
+	it('prints the name of the template in warnings about its content', async () => {
 		await put({ 'A/body.html': '<a href="#">x</a>', 'B/body.txt': 'x' });
 		expect((await push()).stderr).toContain('warning: A: 1 link that leads nowhere');
 		expect((await push()).stderr).toBe(`pushed ${mails}: 2 unchanged\n`);
@@ -245,8 +245,8 @@ async function roundTrip(call: (words: readonly string[]) => Promise<{ code: num
 	expect(lines(await push()).filter(([action]) => action !== 'unchanged')).toEqual([]);
 }
 
-describe('templates pull, push and pull', () => {
-	it('keep the bytes of any template, on a mailctl server too', async () => {
+describe('templates pull followed by push and pull', () => {
+	it('keeps the bytes of any template, on a mailctl server too', async () => {
 		const server = await startServer((await makeProject()).db, ['--no-worker']);
 		onTestFinished(async () => void (await server.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: server.token };

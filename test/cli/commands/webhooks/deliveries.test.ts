@@ -42,7 +42,7 @@ describe('the deliveries of a webhook', () => {
 	const log = async (...more: string[]) =>
 		(await project.json(['webhooks', 'deliveries', '1', ...more])) as Row[];
 
-	it('are listed after worker sent them, and shown with body and every attempt', async () => {
+	it('are listed once the worker has sent them, and shown with body and every attempt', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		expect(await log()).toMatchObject([{ state: 'pending', attempts: 0, last_status: null }]);
@@ -58,7 +58,7 @@ describe('the deliveries of a webhook', () => {
 		});
 	});
 
-	it('cannot be shown or replayed with an unknown id (3) or a bad one (2)', async () => {
+	it('cannot be shown or replayed if their id is unknown (exit 3) or invalid (exit 2)', async () => {
 		await hookTo(204);
 		const uuid = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 		for (const [argv, code] of [
@@ -73,7 +73,7 @@ describe('the deliveries of a webhook', () => {
 			expect(await project.run(['webhooks', ...argv])).toMatchObject({ code });
 	});
 
-	it('are replayed by id, by failure and by day, under the same ids', async () => {
+	it('are sent again by id, by failure or by day, and keep their ids', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		await work();
@@ -90,7 +90,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: first?.id, state: 'delivered', attempts: 3 }]);
 	});
 
-	it('are sent at once if they are replayed while they wait, with the same id', async () => {
+	it('are sent at once if the user replays them while they wait, and keep their ids', async () => {
 		await hookTo(503);
 		await opened('ann@example.org');
 		await work();
@@ -105,7 +105,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: waiting?.id, state: 'pending', attempts: 2 }]);
 	});
 
-	it('stop with a message if the target answers 410, and continue after a replay', async () => {
+	it('stop with a message if the target answers 410, and start again after a replay', async () => {
 		await hookTo(410);
 		await opened('ann@example.org');
 		const run = await project.run(['worker', '--drain']);
@@ -121,7 +121,7 @@ describe('the deliveries of a webhook', () => {
 		expect(target?.received).toHaveLength(2);
 	});
 
-	it('are signed with the printed secret, and with two after a rotation', async () => {
+	it('are signed with the secret that the command prints, and with two after a rotation', async () => {
 		const secrets = async (...argv: string[]) =>
 			(await project.json(['webhooks', 'secret', ...argv])) as {
 				secret: string;

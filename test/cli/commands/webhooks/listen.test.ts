@@ -44,7 +44,7 @@ describe('mailctl webhooks listen', () => {
 	const registered = /registered webhook (\d+)/;
 	const openings = ['--register', '--type', 'OPENED', '--once'];
 
-	it('registers, verifies and prints a call, ends after the first, and removes its webhook', async () => {
+	it('registers a webhook, prints the first verified call, exits, and removes the webhook', async () => {
 		const { running, heard } = listen([...openings, '--wait', '1m', '-o', 'json']);
 		const id = await heard(registered);
 		expect(await hooks()).toMatchObject([{ id: Number(id), type: 'OPENED' }]);
@@ -64,7 +64,7 @@ describe('mailctl webhooks listen', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('ends with 9 if the test does not arrive, and removes its webhooks', async () => {
+	it('exits with 9 if the test call does not arrive, and removes its webhooks', async () => {
 		const nowhere = 'http://127.0.0.1:11/';
 		const { running } = listen(['--register', '--url', nowhere, '--test', '--once', '--wait', '1m']);
 		expect(await running).toMatchObject({
@@ -74,7 +74,7 @@ describe('mailctl webhooks listen', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('forwards a call byte for byte, and returns the answer', async () => {
+	it('forwards a call byte for byte and returns the target’s answer', async () => {
 		target = await startTarget(503);
 		const { running, heard } = listen([...openings, '--forward-to', target.url, '-o', 'ndjson']);
 		const id = await heard(registered);
@@ -85,7 +85,7 @@ describe('mailctl webhooks listen', () => {
 		expect(JSON.parse(target.received[0] ?? '')).toEqual(line.body);
 	});
 
-	it('forwards with the credentials of the URL', async () => {
+	it('forwards with the user and password of the URL', async () => {
 		target = await startTarget(200);
 		const to = target.url.replace('//', '//ann:s%40crct@');
 		const { running, heard } = listen([...openings, '--forward-to', to]);
@@ -106,7 +106,7 @@ describe('mailctl webhooks listen', () => {
 		expect(stderr).not.toContain('secret');
 	});
 
-	it('answers 401 to a wrong signature, and keeps waiting', async () => {
+	it('answers 401 to a call with a wrong signature, and keeps waiting', async () => {
 		const { running, heard } = listen(['--once', '--wait', '1m', '-o', 'json']);
 		const url = await heard(listening);
 		const body = '{"type":"OPENED"}';
@@ -125,7 +125,7 @@ describe('mailctl webhooks listen', () => {
 		expect(verified).toEqual([false, false, false, true]);
 	});
 
-	it('ends with 12 if no call came, and removes its webhook', async () => {
+	it('exits with 12 if no call arrives, and removes its webhook', async () => {
 		const { code, stdout, stderr } = await project.run([
 			...['webhooks', 'listen', '--register', '--once', '--wait', '50ms', '-o', 'json'],
 		]);
@@ -154,7 +154,7 @@ describe('mailctl webhooks listen', () => {
 			expect(await setting()).toBe('true\n');
 		});
 
-		it('is rejected for a script until --yes is given', async () => {
+		it('is rejected in a script unless --yes is given', async () => {
 			const { code, stderr } = await project.run(words);
 			expect([code, stderr]).toEqual([
 				2,
@@ -169,7 +169,7 @@ describe('mailctl webhooks listen', () => {
 		});
 	});
 
-	it('ends with 130 on Ctrl-C, and removes its webhook', async () => {
+	it('exits with 130 on Ctrl-C, and removes its webhook', async () => {
 		const interrupt = new AbortController();
 		const { running, heard } = listen(['--register'], { interrupts: interrupt.signal });
 		await heard(/registered webhooks (\d+)/);

@@ -27,7 +27,7 @@ describe('mailctl webhooks test', () => {
 		return String((hook as { id: number }).id);
 	}
 
-	it('calls the target and prints its answer', async () => {
+	it('calls the target and prints the target’s answer', async () => {
 		const id = await hookTo(204);
 		expect(await project.json(['webhooks', 'test', id])).toEqual({
 			result: true,
@@ -41,7 +41,7 @@ describe('mailctl webhooks test', () => {
 		expect(shown.stderr).toMatch(/^the target answered with 204 after \d+ ms\n$/);
 	});
 
-	it('ends with 9 if the target refuses', async () => {
+	it('exits with 9 if the target answers with an error', async () => {
 		const id = await hookTo(500);
 		expect(await project.json(['webhooks', 'test', id], { code: 9 })).toMatchObject({
 			result: false,
@@ -49,7 +49,7 @@ describe('mailctl webhooks test', () => {
 		});
 	});
 
-	it('ends with 3 for an unknown webhook, 2 for a bad id, and calls nobody in a dry run', async () => {
+	it('exits with 3 for an unknown webhook and 2 for an invalid id; a dry run calls nobody', async () => {
 		const id = await hookTo(204);
 		expect((await project.run(['webhooks', 'test', '99'])).code).toBe(3);
 		expect((await project.run(['webhooks', 'test', 'x'])).code).toBe(2);
@@ -62,7 +62,7 @@ describe('mailctl webhooks test', () => {
 		[{}, 0],
 		[{ result: true }, 0],
 		[{ result: false }, 9],
-	])('ends for the answer %j of another service with %i', async (answer, exit) => {
+	])('given the answer %j of another service, exits with %i', async (answer, exit) => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,

@@ -42,7 +42,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('exits like %s if the rejects file exists or cannot be created', async (verb, more) => {
+	])('fails with the error of %s if the rejects file exists or cannot be created', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
@@ -58,7 +58,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		[['--reactivate'], { created: 1, updated: 4, unchanged: 2, duplicate: 1, rejected: 1 }],
 		[['--on-conflict', 'skip'], { created: 1, updated: 0, unchanged: 6, duplicate: 1, rejected: 1 }],
 		[['--on-conflict', 'error'], { created: 1, updated: 0, unchanged: 0, duplicate: 0, rejected: 8 }],
-	])('with %j predicts the result of the import, on a database and on another service', async (more, counts) => {
+	])('with %j predicts the counts of the import, on a database and on another service', async (more, counts) => {
 		const path = await project.file('people.csv', text);
 		const elsewhere: CliOptions = { connect: stripped() };
 		const plan = { read: 9, ...counts, unchecked: 0 };
@@ -74,7 +74,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		['update', { created: 2, updated: 5, unchanged: 0, rejected: 0, other_reasons: 3 }],
 		['skip', { created: 2, updated: 2, unchanged: 3, rejected: 0, other_reasons: 1 }],
 		['error', { created: 2, updated: 0, unchanged: 0, rejected: 5, other_reasons: 1 }],
-	])('with --on-conflict %s counts reasons like the import', async (conflict, counts) => {
+	])('with --on-conflict %s counts suppression reasons as the import does', async (conflict, counts) => {
 		const file = [
 			'email,disable_reason',
 			'new@example.com,COMPLAINED',
@@ -125,7 +125,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		);
 	});
 
-	it('groups many rejected rows by kind', async () => {
+	it('groups many rejected rows by their error', async () => {
 		const rows = (count: number, row: string) => `${row}\n`.repeat(count);
 		const path = await project.file(
 			'people.csv',
@@ -152,7 +152,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('shows the decoded first row', async () => {
+	it('shows the first row, decoded with the guessed or given encoding', async () => {
 		const bytes = Buffer.from('email;name\nann@example.com;Zo\xeb\n', 'latin1');
 		const path = await project.file('people.csv', bytes);
 		const first = async (...more: string[]) =>
@@ -164,7 +164,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('counts a typed value as unchanged if the list has the same one', async () => {
+	it('counts a typed value as unchanged if the subscriber has the same value', async () => {
 		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
 		await project.json(['fields', 'create', '--variable', 'vip', '--name', 'Vip']);
 		const line = (n: number) =>
@@ -179,7 +179,7 @@ describe('mailctl subscribers import --dry-run', () => {
 			});
 	});
 
-	it('reads standard input, and writes no progress and no rejects file', async () => {
+	it('reads standard input, but shows no progress and writes no rejects file', async () => {
 		const stdin: CliOptions = { stdin: 'email\nbad\nann@example.com\n' };
 		const rejects = `${project.folder}/r.csv`;
 		for (const more of [[], ['--rejects', rejects]])
@@ -212,7 +212,7 @@ describe('a dry run on a database', () => {
 		return plan;
 	}
 
-	it('finds erased people, suppressions, and fields that a merge makes too long', async () => {
+	it('counts erased addresses, suppressions, and values that become too long together with stored ones', async () => {
 		await project.json(['fields', 'create', '--variable', 'bio', '--name', 'Bio']);
 		await project.json(['fields', 'create', '--variable', 'cv', '--name', 'CV']);
 		const long = 'x'.repeat(40_000);
@@ -239,7 +239,7 @@ describe('a dry run on a database', () => {
 		});
 	});
 
-	it('considers the addresses and fields of earlier batches', async () => {
+	it('detects duplicates and new fields across all batches of the file', async () => {
 		const line = (n: number) => `p${n % 9_000}@example.com,Town ${n}\n`;
 		const path = await project.file(
 			'people.csv',
@@ -250,7 +250,7 @@ describe('a dry run on a database', () => {
 		expect(plan).toMatchObject({ rejects: [{ line: 10_002 }], create_fields: [{ variable: 'Town' }] });
 	});
 
-	it('has the same result if another thread reads the file', async () => {
+	it('gives the same result if a thread reads the file', async () => {
 		const name = 'x'.repeat(200);
 		const line = (n: number) => `p${n % 6_000}@example.com,${name}\n`;
 		const path = await project.file(
@@ -265,7 +265,7 @@ describe('a dry run on a database', () => {
 		expect(await foreseen(path, '--on-conflict', 'error')).toMatchObject({ rejected: 7_000 });
 	});
 
-	it('reports the row at which --max-errors would stop the import', async () => {
+	it('stops at the row at which --max-errors would stop the import', async () => {
 		const path = await project.file('people.csv', 'email\nnobody\na@example.com\nnobody\nb@example.com\n');
 		const more = ['--max-errors', '0', '--batch-size', '2'];
 		const dry = await project.run([...words(path, ...more), '-n', '-o', 'json']);
@@ -289,7 +289,7 @@ describe('a dry run on another service', () => {
 	};
 	const api = { subscribers: () => ({ page }) } as unknown as Api;
 
-	it('makes a limited number of requests, and counts what it does not check', async () => {
+	it('limits its requests and counts the rows that it does not check', async () => {
 		const read = readOnly(api, 2);
 		const subscribers = read.subscribers(1);
 		for (const n of [1, 2, 3]) {

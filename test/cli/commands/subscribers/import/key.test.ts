@@ -10,7 +10,7 @@ const identity: ImportIdentity = {
 };
 
 describe('the key of an import', () => {
-	it('is the same for the same import, whatever other fields were created meanwhile', () => {
+	it('is the same for the same options, even if fields were created meanwhile', () => {
 		const again = {
 			...identity,
 			mapping: { ...identity.mapping, newFields: [{ variable: 'x', name: 'x' }], ignored: ['y'] },
@@ -19,7 +19,7 @@ describe('the key of an import', () => {
 		expect(importKey(identity)).toMatch(/^[0-9a-f]{64}$/);
 	});
 
-	it('differs for another list, rule, source, mapping, encoding or delimiter', () => {
+	it('differs for another list, conflict rule, source, mapping, encoding or delimiter', () => {
 		const others: ImportIdentity[] = [
 			{ ...identity, spec: { ...identity.spec, list_id: 2 } },
 			{ ...identity, spec: { ...identity.spec, on_conflict: 'skip' } },

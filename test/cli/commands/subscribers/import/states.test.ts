@@ -25,7 +25,7 @@ const tool =
 	'email,Status,UNSUB_TIME\na@e.org,unsubscribed,\nb@e.org,active,\nc@e.org,blocklisted,2024-05-01\n';
 const map = ['--map', 'Status=state', '--map', 'UNSUB_TIME=-'];
 
-it('an unmapped state column ends the import with 2, and nothing is written', async () => {
+it('an import exits with 2 and writes nothing if a column of states is not mapped', async () => {
 	const path = await project.file('tool.csv', tool);
 	for (const more of [[], ['--ignore-unknown'], ['--create-fields'], ['--create-fields', '-n']]) {
 		const { code, stderr } = await project.run(words(path, ...more));
@@ -44,7 +44,7 @@ it('an unmapped state column ends the import with 2, and nothing is written', as
 	expect([await project.json(['fields', 'list']), await people()]).toEqual([[], []]);
 });
 
-it('a mapped state column is read after --state-words explains its unknown words', async () => {
+it('an import reads a mapped column of states once --state-words explains its unknown words', async () => {
 	const path = await project.file('tool.csv', tool);
 	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
 		exit_code: 2,
@@ -107,7 +107,7 @@ it.each(files)('an import accepts %s', async (_, file, options, states) => {
 	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
 });
 
-it('an unknown state word rejects a whole file, but only its row if it comes late in a pipe', async () => {
+it('an import rejects the file for an unknown state word, or only the row of a pipe', async () => {
 	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
 	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
 	const mapped = ['--map', 'Status=state'];
@@ -125,7 +125,7 @@ it('an unknown state word rejects a whole file, but only its row if it comes lat
 	]);
 });
 
-it('an export of mailctl can be imported with all its columns', async () => {
+it('an import reads all columns of an export by mailctl', async () => {
 	const path = await project.file(
 		'people.csv',
 		'email,disable_reason\na@e.org,UNSUBSCRIBED\nb@e.org,\nc@e.org,moved\n',
@@ -157,7 +157,7 @@ const missing = await djangoMissing();
 it.each([
 	['a mailctl server', ['a UNSUBSCRIBED', 'b active', 'c HARDBOUNCED', 'd UNSUBSCRIBED']],
 	['another service, which stores no reason', ['a ', 'b active', 'c ', 'd ']],
-])('states are imported on %s', async (where, expected) => {
+])('an import sets the states of subscribers on %s', async (where, expected) => {
 	const isOurs = where === 'a mailctl server';
 	if (!isOurs && missing !== null) return;
 	const server = await (isOurs ? startServer(project.db) : startDjango());

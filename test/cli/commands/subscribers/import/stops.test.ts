@@ -72,7 +72,7 @@ describe('an interrupted import', () => {
 	it.each([
 		[2, [], 'what was acknowledged stays; run the same command with --resume to go on'],
 		[2, ['--resume'], 'what was acknowledged stays; run the same command with --resume to go on'],
-	] as const)('by a full disk of the server at batch %i %j prints how to continue', async (at, more, hint) => {
+	] as const)('that stops at batch %i %j because the server’s disk is full prints how to continue', async (at, more, hint) => {
 		const path = await project.file('people.csv', people(12));
 		if (more.length > 0) await stopAfterTwoBatches(path);
 		const full = new ApiError('storage_full', 'The service answered 507: The disk of the service is full.', {
@@ -86,7 +86,7 @@ describe('an interrupted import', () => {
 		expect(await project.json(words(path, '--resume'), { code: 9 })).toMatchObject({ read: 12 });
 	});
 
-	it('from standard input without a name does not suggest --resume, which is rejected', async () => {
+	it('from standard input without --job does not suggest to resume the same command', async () => {
 		const stop = new AbortController();
 		const stopped = await project.run(
 			words('-', '--rejects', `${project.folder}/r.csv`, '--batch-size', '3'),
@@ -104,7 +104,7 @@ describe('an interrupted import', () => {
 		});
 	});
 
-	it('by Ctrl-C ends after the current batch and prints how to continue', async () => {
+	it('finishes the current batch after Ctrl-C, and prints how to continue', async () => {
 		const path = await project.file('people.csv', people(12));
 		const stopped = await stopAfterTwoBatches(path);
 		expect({ code: stopped.code, document: JSON.parse(stopped.stdout) }).toEqual({
@@ -133,7 +133,7 @@ describe('an interrupted import', () => {
 		['a row cut in its middle', (text: string) => text.length - 20],
 		['no row', () => 3],
 		['its last row missing', (text: string) => text.lastIndexOf('bad')],
-	])('continues with a rejects file that a crash left with %s', async (_, cut) => {
+	])('continues even if a crash left a rejects file with %s', async (_, cut) => {
 		const path = await project.file('people.csv', people(12));
 		await stopAfterTwoBatches(path);
 		const rejectsPath = `${path}.rejects.csv`;
@@ -145,7 +145,7 @@ describe('an interrupted import', () => {
 		expect(lines.join()).toBe('4,7,10,13');
 	});
 
-	it('does not continue with a changed file', async () => {
+	it('does not continue if the file has changed', async () => {
 		const path = await project.file('people.csv', people(12));
 		await stopAfterTwoBatches(path);
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
@@ -160,7 +160,7 @@ describe('an interrupted import', () => {
 		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(rejects);
 	});
 
-	it('does not continue with other options', async () => {
+	it('does not continue with different options', async () => {
 		const path = await project.file('people.csv', people(12));
 		await stopAfterTwoBatches(path);
 		const result = await project.run([...words(path, '--on-conflict', 'skip', '--resume'), '-o', 'json']);
@@ -170,7 +170,7 @@ describe('an interrupted import', () => {
 		});
 	});
 
-	it('from standard input continues if it has a name', async () => {
+	it('from standard input continues if --job gives it a name', async () => {
 		const rejects = `${project.folder}/r.csv`;
 		const more = ['--rejects', rejects, '--batch-size', '3', '--job', 'nightly'];
 		const stop = new AbortController();
@@ -191,7 +191,7 @@ describe('an interrupted import', () => {
 		expect((await readFile(rejects, 'utf8')).match(/^bad/gm)).toHaveLength(4);
 	});
 
-	it('ends although standard input stalls', async () => {
+	it('exits even if standard input delivers nothing more', async () => {
 		const stdin = new PassThrough();
 		const stop = new AbortController();
 		stdin.write(`${people(6)}${'x'.repeat(400_000)}`);
@@ -203,7 +203,7 @@ describe('an interrupted import', () => {
 		expect((await running).code).toBe(130);
 	});
 
-	it('ends with 74 if the disk under the rejects file is full, and loses no reject', async ({ skip }) => {
+	it('exits with 74 if the disk of the rejects file is full, and loses no rejected row', async ({ skip }) => {
 		if (!existsSync('/dev/full')) return skip('no /dev/full here');
 		const path = await project.file('people.csv', people(12));
 		const result = await project.run([
@@ -231,8 +231,8 @@ describe('an interrupted import', () => {
 	});
 });
 
-describe('a limit of errors', () => {
-	it('applies to all runs together, like the totals', async () => {
+describe('--max-errors in a resumed import', () => {
+	it('limits the errors of all runs together', async () => {
 		const path = await project.file('people.csv', people(12));
 		const limited = (limit: number) =>
 			project.run([
@@ -271,7 +271,7 @@ describe('a limit of errors', () => {
 });
 
 describe('--resume', () => {
-	it('prints the position where it continues', async () => {
+	it('prints the row at which it continues', async () => {
 		const path = await project.file('people.csv', people(12));
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
 		expect((await project.run(words(path, '--resume'))).stderr).toBe(
@@ -279,7 +279,7 @@ describe('--resume', () => {
 		);
 	});
 
-	it('keeps an old rejects file if there is no run to resume', async () => {
+	it('leaves the rejects file of a finished import unchanged', async () => {
 		const path = await project.file('a.csv', 'email,name\nbad1,A\n');
 		await project.run(words(path));
 		const rejects = await readFile(`${path}.rejects.csv`, 'utf8');
@@ -304,7 +304,7 @@ describe('--resume', () => {
 		expect(await readFile(other, 'utf8')).toContain('bad2,B,2,invalid');
 	});
 
-	it('continues the numbered rejects file of the interrupted run', async () => {
+	it('continues the numbered rejects file that the interrupted run wrote', async () => {
 		const path = await project.file('people.csv', people(12));
 		const mine = await project.file('people.csv.rejects.csv', 'mine');
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
@@ -313,7 +313,7 @@ describe('--resume', () => {
 		expect([await readFile(mine, 'utf8'), existsSync(`${path}.rejects-3.csv`)]).toEqual(['mine', false]);
 	});
 
-	it('never continues the rejects file of another import', async () => {
+	it('never writes into the rejects file of another import', async () => {
 		const path = await project.file('people.csv', people(12));
 		const other = await project.file('other.csv', 'email,_line,_code,_error\nmine,99,invalid,x\n');
 		await project.run(words(path, '--batch-size', '3', '--max-errors', '1'));
@@ -326,7 +326,7 @@ describe('--resume', () => {
 });
 
 describe('the path of rejected rows', () => {
-	it('may be a null device, but not a directory', async () => {
+	it('may be /dev/null but not a directory', async () => {
 		const path = await project.file('people.csv', people(3));
 		expect((await project.run(words(path, '--rejects', '/dev/null'))).code).toBe(9);
 		expect(await project.run(words(path, '--rejects', project.folder))).toMatchObject({
@@ -337,7 +337,7 @@ describe('the path of rejected rows', () => {
 });
 
 describe('--rate', () => {
-	it('delays batches to keep the rate', async () => {
+	it('delays batches to keep the given rate', async () => {
 		let now = 0;
 		const put: number[] = [];
 		const none = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
@@ -363,7 +363,7 @@ describe('--rate', () => {
 		]);
 	});
 
-	it('can be interrupted by Ctrl-C', async () => {
+	it('lets Ctrl-C interrupt the wait', async () => {
 		const path = await project.file('people.csv', people(12));
 		const stop = new AbortController();
 		const { code, stdout } = await project.run([...words(path, '--rate', '1/h'), '-o', 'json'], {
@@ -386,7 +386,7 @@ describe('--rate', () => {
 });
 
 describe('contradictory options', () => {
-	it('are rejected before anything is read', async () => {
+	it('are rejected before the import reads anything', async () => {
 		expect((await project.run(words('no.csv', '--job', 'x'))).stderr).toContain(
 			'--job works only with standard input',
 		);
