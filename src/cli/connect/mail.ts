@@ -45,7 +45,9 @@ export interface DeliverOptions {
 }
 
 export interface DeliverySummary {
-	/** `paused`: by a user or a fault of the mail server. `stalled`: no outcome in `stallMs`. `closed`: window over. */
+	/**
+	 * `paused`: by a user or a fault of the mail server. `stalled`: no outcome in `stallMs`. `closed`: send window over.
+	 */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	reason: string | null;
 	counts: DeliveryCounts;

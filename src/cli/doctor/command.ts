@@ -70,7 +70,7 @@ function timeoutAfter(signal: AbortSignal, ms: number): AbortSignal {
 	return AbortSignal.any([signal, controller.signal]);
 }
 
-/** `--quiet` omits findings without a problem. JSON keeps them, so that its shape does not depend on options. */
+/** `--quiet` omits findings that are ok or skipped. JSON keeps them, so that its shape does not depend on options. */
 async function print(cx: CommandContext, findings: readonly Finding[]): Promise<void> {
 	const { isBare, format } = cx.out;
 	const isBad = ({ level }: Finding) => level === 'problem' || level === 'warning';

@@ -9,7 +9,7 @@ import type { Database } from './sending.js';
 
 type Names = ReturnType<typeof createNames>;
 
-/** Undefined: the name servers of this machine. Throws `UsageError` for an invalid address. */
+/** `server` undefined: the name servers of this machine. Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined) {
 	// Two tries take less than five seconds, so a silent server does not delay the report.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });

@@ -64,7 +64,7 @@ export async function resolveTemplate(api: Api, text: string, signal: AbortSigna
 	return findBy('template', text, templates, ({ id, name }) => [name, id]);
 }
 
-/** Several lists may share a name: then throws exit code 2 with the ids. For other kinds, returns the first match. */
+/** Throws exit code 2 with the ids if several lists share the name. For other kinds, returns the first match. */
 async function findBy<T extends { id: number | string }>(
 	kind: string,
 	text: string,
