@@ -12,7 +12,7 @@ import {
 
 const strings = join(process.env['MAILCTL_CORPORA'] ?? '../shared/corpora', 'strings/blns.json');
 
-describe('an address', () => {
+describe('the parser of addresses', () => {
 	test.each([
 		'a@b.no',
 		'first.last+tag@sub.example.com',
@@ -76,10 +76,10 @@ describe('an address', () => {
 		['"a..b"@b.no', '"a..b"@b.no'],
 		['""@b.no', '""@b.no'],
 		['"@b.no', '"@b.no'],
-	])('%s compares as %s', (text, key) => expect(emailKey(text)).toBe(key));
+	])('gives %s the comparison key %s', (text, key) => expect(emailKey(text)).toBe(key));
 });
 
-describe('a mailbox', () => {
+describe('the parser of mailboxes', () => {
 	test.each([
 		['a@b.no', '', 'a@b.no'],
 		[' <a@b.no> ', '', 'a@b.no'],
@@ -88,7 +88,7 @@ describe('a mailbox', () => {
 		['"Lee, Ann" <a@b.no>', 'Lee, Ann', 'a@b.no'],
 		['"a \\"b\\" \\\\c" <a@b.no>', 'a "b" \\c', 'a@b.no'],
 		['"x <y@z.no>" <a@b.no>', 'x <y@z.no>', 'a@b.no'],
-	])('%s has a name and an address', (text, name, address) => {
+	])('reads a name and an address from %s', (text, name, address) => {
 		expect(parseMailbox(text)).toEqual({ name, address, key: address });
 	});
 
@@ -109,7 +109,7 @@ describe('a mailbox', () => {
 		'<>',
 	])('rejects %j', (text) => expect(parseMailbox(text)).toBeNull());
 
-	test('parses to the name and address that were formatted', () => {
+	test('reads the name and address that the formatter wrote', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'grapheme', maxLength: 60 }), (name) => {
 				const written = formatMailbox({ name, address: 'a@b.no' });
@@ -135,7 +135,7 @@ test.each([
 	'å',
 	'\\"',
 	'"a" ',
-])('parses a million characters of %j in time', (part) => {
+])('the parser of mailboxes reads a million characters of %j in time', (part) => {
 	const text = part.repeat(1_000_000 / part.length);
 	for (const hostile of [text, `${text}@b.no`, `a@${text}`, `${text}<a@b.no>`, `"${text}" <a@b.no>`])
 		expect(parseMailbox(hostile)?.address ?? 'a@b.no').toBe('a@b.no');

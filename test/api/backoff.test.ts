@@ -24,11 +24,11 @@ describe('Retry-After', () => {
 		['soon', null],
 		['', null],
 		[undefined, null],
-	])('parses %j as %j ms', (header, ms) => {
+	])('%j is parsed as %j ms', (header, ms) => {
 		expect(parseRetryAfter(header, Date.UTC(2026, 10, 21, 8))).toBe(ms);
 	});
 
-	it('ignores a date without a current time to compare it with', () => {
+	it('is ignored if it is a date and the current time is unknown', () => {
 		expect(parseRetryAfter('Tue, 10 Mar 2026 12:01:00 GMT', Date.parse(''))).toBeNull();
 	});
 });

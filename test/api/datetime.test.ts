@@ -17,7 +17,7 @@ import {
 const micros = (iso: string) => Date.parse(iso) * 1000;
 
 describe('a timestamp', () => {
-	test('round-trips with microseconds', () => {
+	test('keeps its microseconds when it is formatted and parsed', () => {
 		fc.assert(
 			fc.property(fc.integer({ min: 0, max: 9_000_000_000_000_000 }), (at) => {
 				expect(parseDateTime(formatDateTime(at))).toBe(at);
@@ -25,7 +25,7 @@ describe('a timestamp', () => {
 		);
 	});
 
-	test('is formatted correctly after a timestamp of any other day', () => {
+	test('is formatted correctly, whatever day was formatted before', () => {
 		fc.assert(
 			fc.property(fc.integer({ min: -2_000_000_000_000, max: 9_000_000_000_000 }), (ms) => {
 				expect(formatDateTime(ms * 1000 + 7)).toBe(`${new Date(ms).toISOString().slice(0, -1)}007`);
@@ -33,7 +33,7 @@ describe('a timestamp', () => {
 		);
 	});
 
-	test('never exceeds the last value that can be formatted', () => {
+	test('at the end of the year 9999 is rounded down, so that it can be formatted', () => {
 		const last = formatDateTime(parseDateTime('9999-12-31T23:59:59.999999') ?? 0);
 		expect(last).toMatch(/^9999-12-31T23:59:59\.9999\d\d$/);
 		expect(formatDateTime(parseDateTime(last) ?? 0)).toBe(last);
@@ -46,7 +46,7 @@ describe('a timestamp', () => {
 		'2026-01-01T24:00:00',
 		'2026-01-01T00:60:00',
 		'2026-01-01T00:00:00+01:00',
-	])('%j is not valid', (text) => expect(parseDateTime(text)).toBeNull());
+	])('is not valid as %j', (text) => expect(parseDateTime(text)).toBeNull());
 
 	test.each([
 		['2026-03-29T00:59:59Z', 'Europe/Oslo', '2026-03-29'],
@@ -59,9 +59,9 @@ describe('a timestamp', () => {
 		['2026-01-01T18:15:00Z', 'Asia/Kathmandu', '2026-01-02'],
 		['2026-01-01T00:00:00Z', 'America/New_York', '2025-12-31'],
 		['2026-01-01T00:00:00Z', 'UTC', '2026-01-01'],
-	])('%s is in %s on %s', (iso, zone, day) => expect(dayOf(micros(iso), zone)).toBe(day));
+	])('%s falls, in %s, on the day %s', (iso, zone, day) => expect(dayOf(micros(iso), zone)).toBe(day));
 
-	test('has the same day as in Intl, in every zone', () => {
+	test('falls on the same day as with Intl, in every zone', () => {
 		const zones = [
 			'Europe/Oslo',
 			'Asia/Kolkata',
@@ -88,9 +88,9 @@ describe('a day', () => {
 		['00.01.2026', null],
 		['01.13.2026', null],
 		['01.01.26', null],
-	])('%s on the wire is %s', (text, day) => expect(parseWireDate(text)).toBe(day));
+	])('%s in a request is parsed as %s', (text, day) => expect(parseWireDate(text)).toBe(day));
 
-	test('can be formatted, moved and counted', () => {
+	test('can be formatted, moved by days, and counted to another day', () => {
 		expect(formatWireDate('2026-01-09')).toBe('09.01.2026');
 		expect(addDays('2026-03-01', -1)).toBe('2026-02-28');
 		expect(addDays('2024-12-31', 1)).toBe('2025-01-01');
@@ -104,7 +104,7 @@ test.each([
 	['+01:00', false],
 	['Mars/Olympus', false],
 	['', false],
-])('%j is a time zone: %s', (name, expected) => expect(isTimeZone(name)).toBe(expected));
+])('isTimeZone(%j) is %s', (name, expected) => expect(isTimeZone(name)).toBe(expected));
 
 describe('a local time', () => {
 	test.each([
@@ -119,7 +119,7 @@ describe('a local time', () => {
 		['2026-04-24T00:00:00', 'Africa/Cairo', '2026-04-23T22:00:00'],
 		['2018-11-04T00:00:00', 'America/Sao_Paulo', '2018-11-04T03:00:00'],
 		['2011-12-30T00:00:00', 'Pacific/Apia', '2011-12-30T10:00:00'],
-	])('%s in %s is %s', (local, zone, utc) => {
+	])('%s, in %s, is %s in UTC', (local, zone, utc) => {
 		expect(formatDateTime(momentOf(local, zone).at).slice(0, 19)).toBe(utc);
 	});
 
@@ -129,12 +129,12 @@ describe('a local time', () => {
 		['2026-01-01T12:00:00', 'America/St_Johns', '2026-01-01T08:30:00', 'UTC-3:30'],
 		['2026-01-01T12:00:00', 'UTC', '2026-01-01T12:00:00', 'UTC'],
 		['0001-01-01T00:00:00', 'America/New_York', '0001-01-01T00:00:00', 'UTC'],
-	])('%s is, in %s, %s (%s)', (utc, zone, local, offset) => {
+	])('UTC %s, in %s, is the local time %s (%s)', (utc, zone, local, offset) => {
 		const at = parseDateTime(utc) ?? 0;
 		expect([localTime(at, zone), offsetText(at, zone)]).toEqual([local, offset]);
 	});
 
-	test('parses back to the formatted moment', () => {
+	test('is unchanged when it is parsed and formatted again', () => {
 		const zones = fc.constantFrom('Europe/Oslo', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe');
 		const seconds = fc.integer({ min: 0, max: 4_000_000_000 });
 		fc.assert(

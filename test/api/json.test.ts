@@ -86,7 +86,7 @@ describe('exact numbers', () => {
 		['1.5', 'float', '1.5'],
 		['0.1234567890123456789012', 'float', '0.1234567890123456789012'],
 		['1e400', 'float', '1e400'],
-	])('%s is an %s that parses to %s', (text, kind, shown) => {
+	])('%s is parsed as an %s and printed as %s', (text, kind, shown) => {
 		const parsed = read(` [ ${text} ] `);
 		const value = parsed.kind === 'valid' && Array.isArray(parsed.value) ? parsed.value[0] : null;
 		expect(typeName(value)).toBe(kind);
@@ -106,9 +106,9 @@ describe('exact numbers', () => {
 		'{1e5 : 1}',
 		'1.0 2.0',
 		`${'9'.repeat(4301)}`,
-	])('%.20s is not JSON', (text) => expect(read(text).kind).toBe('invalid'));
+	])('the parser rejects %.20s', (text) => expect(read(text).kind).toBe('invalid'));
 
-	test('leave texts, keys and plain numbers unchanged', () => {
+	test('become plain numbers on request; texts and keys stay unchanged', () => {
 		const text = '{"a":"1.0","b":[1,2.5,3.0],"1e5":"\\"1.0\\"","c":{"__proto__":1.0}}';
 		const parsed = read(text);
 		expect(parsed.kind === 'valid' && JSON.stringify(withoutExactNumbers(parsed.value))).toBe(

@@ -83,7 +83,7 @@ describe('slices by key', () => {
 		expect(await read({ a: 'b', b: 'c', c: null })()).toEqual(['a', 'b', 'c']);
 	});
 
-	test('request the next slice early if the current one names its key', async () => {
+	test('are requested early if the current slice already names the next key', async () => {
 		const asked: string[] = [];
 		const next: Readonly<Record<string, string>> = { a: 'b', b: 'c', c: 'd' };
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
@@ -102,7 +102,7 @@ describe('slices by key', () => {
 		]);
 	});
 
-	test('report the error of an early request in order, and repeat it if the next key differs', async () => {
+	test('raise the error of an early request in its turn, and discard it if the next key differs', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);
@@ -126,7 +126,7 @@ describe('slices by key', () => {
 		['itself', { a: 'a' }, 'a'],
 		['an earlier key', { a: 'b', b: 'a' }, 'a'],
 		['a key within the slice', { a: 'b', b: 'c', c: 'b' }, 'b'],
-	])('reject a next key that leads back to %s', async (_, next, to) => {
+	])('cause an error if a next key leads back to %s', async (_, next, to) => {
 		await expect(read(next)()).rejects.toMatchObject({
 			code: 'bad_answer',
 			message: `The pages of this collection do not end: what follows ${to} leads back to it.`,

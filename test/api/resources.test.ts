@@ -16,7 +16,7 @@ const send = { from: 'a@b.no', to: ['c@d.no'], subject: 'S', text_body: 'T' };
 describe('a subscriber', () => {
 	const meta = (value: unknown) => subscriberFields.parse({ meta: value }, 'patch');
 
-	test('accepts meta as an object or as its JSON', () => {
+	test('can have meta as an object or as JSON text', () => {
 		const value = { meta: { city: 'Oslo', age: 3, ok: true, none: null } };
 		expect(meta(value.meta)).toEqual({ kind: 'valid', value });
 		expect(meta(JSON.stringify(value.meta))).toEqual({ kind: 'valid', value });
@@ -42,7 +42,8 @@ describe('a subscriber', () => {
 		[{ a: 'x\0' }, { a: ['Null characters are not allowed.'] }],
 		[{ a: 'x'.repeat(65_536) }, ['Ensure this field has no more than 65536 bytes.']],
 		[`${'['.repeat(33)}${']'.repeat(33)}`, ['JSON is nested deeper than 32 levels.']],
-	])('rejects %j as meta', (value, expected) => expect(errorsOf(meta(value))).toEqual({ meta: expected }));
+	])('cannot have %j as meta', (value, expected) =>
+		expect(errorsOf(meta(value))).toEqual({ meta: expected }));
 
 	test('keeps __proto__ as an ordinary key', () => {
 		const parsed = meta('{"__proto__": "x"}');
@@ -54,7 +55,7 @@ describe('a field', () => {
 	test.each([
 		['a\nb', 'This value does not match the required pattern.'],
 		['__proto__', '"__proto__" is a reserved variable name.'],
-	])('rejects the name %j', (variable, message) => {
+	])('cannot have the variable %j', (variable, message) => {
 		expect(errorsOf(fieldFields.parse({ variable }, 'patch'))).toEqual({ variable: [message] });
 	});
 });
@@ -68,7 +69,7 @@ test('a webhook keeps the spaces of its password and has no login by default', (
 });
 
 describe('a send call', () => {
-	test('is normalized before it is sent', () => {
+	test('gets its normal form before it is sent', () => {
 		const body = {
 			...send,
 			from: ['Ann <A@b.no>'],
@@ -162,7 +163,7 @@ describe('a send call', () => {
 	)('may set the header %s', (name) =>
 		expect(sendFields.parse({ ...send, headers: { [name]: 'x' } }).kind).toBe('valid'));
 
-	test.each([201, 600, 990])('rejects a header name with %i characters', (length) => {
+	test.each([201, 600, 990])('may not set a header name with %i characters', (length) => {
 		const name = 'X'.repeat(length);
 		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
 			headers: { [name]: ['The name of a header may have at most 200 characters.'] },
@@ -172,14 +173,14 @@ describe('a send call', () => {
 	test.each([
 		['NUL', 'a\0', 'Null characters are not allowed.'],
 		['half a surrogate pair', 'a\ud800', 'Surrogate characters are not allowed: U+D800.'],
-	])('rejects %s in a key of its context', (_, key, message) => {
+	])('may not have %s in a key of its context', (_, key, message) => {
 		const context = { good: 'x', [key]: 'x' };
 		expect(errorsOf(sendFields.parse({ ...send, context }))).toEqual({ context: { [key]: [message] } });
 		const { to: __, ...spec } = send;
 		expect(errorsOf(campaignFields.parse({ ...spec, context }))).toEqual({ context: { [key]: [message] } });
 	});
 
-	test.each(['a\r\nBcc: x@y.no', 'a\nb', 'a\rb', 'a\x1bb'])('rejects %j in a header', (value) => {
+	test.each(['a\r\nBcc: x@y.no', 'a\nb', 'a\rb', 'a\x1bb'])('may not have %j in a header', (value) => {
 		expect(errorsOf(sendFields.parse({ ...send, headers: { 'X-A': value } }))).toEqual({
 			headers: { 'X-A': ['A header may not contain line breaks or control characters.'] },
 		});
@@ -219,5 +220,5 @@ describe('a report', () => {
 			{ date_to: ['The report covers at most 366 days.'] },
 		],
 		[{ date_from: '02.03.2026', date_to: '01.03.2026' }, { date_to: ['The last day is before the first.'] }],
-	])('%j covers %j', (query, expected) => expect(days(query)).toEqual(expected));
+	])('with the query %j covers %j', (query, expected) => expect(days(query)).toEqual(expected));
 });

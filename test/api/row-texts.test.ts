@@ -26,14 +26,14 @@ describe('texts stored as bytes', () => {
 		);
 	});
 
-	it('grow their memory as needed', () => {
+	it('get more memory as needed', () => {
 		const texts = Array.from({ length: 5_000 }, (_, n) =>
 			n % 1_000 === 7 ? 'ß'.repeat(200_000) : `text ${n}`,
 		);
 		expect(read(written(texts))).toEqual(texts);
 	});
 
-	it('are overwritten after the count is set to zero', () => {
+	it('are overwritten by new ones after their count is set to zero', () => {
 		const old = written(Array.from({ length: 3_000 }, (_, n) => `something long ${n}`));
 		const again = written(['a', 'b'], { ...old, count: 0 });
 		expect(read(again)).toEqual(['a', 'b']);

@@ -88,7 +88,7 @@ const pair = fieldSet({
 });
 
 describe('a field set', () => {
-	test('infers the type of its value', () => {
+	test('infers the TypeScript type of its value', () => {
 		expectTypeOf<Infer<typeof pair>>().toEqualTypeOf<{ a: string; b: boolean; c?: number }>();
 		expectTypeOf<Infer<typeof listFields>>().toEqualTypeOf<Required<ListInput>>();
 		expectTypeOf<Infer<typeof fieldFields>>().toEqualTypeOf<Required<FieldInput>>();
@@ -98,7 +98,7 @@ describe('a field set', () => {
 		expectTypeOf<Infer<typeof templateFields>>().toEqualTypeOf<Required<TemplateInput>>();
 	});
 
-	test('fills in defaults on create and replace, not on patch', () => {
+	test('fills in defaults on create and replace, but not on patch', () => {
 		expect(pair.parse({ a: 'x' }, 'create')).toEqual({ kind: 'valid', value: { a: 'x', b: true } });
 		expect(pair.parse({ a: 'x' }, 'replace')).toEqual({ kind: 'valid', value: { a: 'x', b: true } });
 		expect(pair.parse({ c: 1, id: 7 }, 'patch')).toEqual({ kind: 'valid', value: { c: 1 } });
@@ -162,7 +162,7 @@ describe('a field set', () => {
 		);
 	});
 
-	test('trims idempotently', () => {
+	test('trims a text completely, so that trimming it again changes nothing', () => {
 		fc.assert(
 			fc.property(
 				fc.string({ unit: fc.constantFrom(' ', '\x1c', '\u3000', 'a', '\ufeff', '\n') }),

@@ -24,7 +24,7 @@ describe('a window', () => {
 		...['9:00-18:00', '09:00', '09:00-09:00', '24:00-06:00', '09:60-10:00', '25:00-26:00', ''].map(
 			(text): [string, null] => [text, null],
 		),
-	])('%j is accepted', (text, window) => expect(parseWindow(text)).toEqual(window));
+	])('%j is parsed as %j', (text, window) => expect(parseWindow(text)).toEqual(window));
 
 	test.each([
 		['22:00-06:00', 'Europe/Oslo', '2026-11-20T12:00', '2026-11-20T21:00', '2026-11-21T05:00'],
@@ -43,7 +43,7 @@ describe('a window', () => {
 		['00:30-02:00', 'Africa/Cairo', '2026-04-23T20:00', '2026-04-23T22:00', '2026-04-23T23:00'],
 		['09:00-18:00', 'Pacific/Apia', '2011-12-30T05:00', '2011-12-30T19:00', '2011-12-31T04:00'],
 		['00:00-24:00', 'Europe/Oslo', '2026-11-20T12:00', '2026-11-20T12:00', '2026-11-20T23:00'],
-	])('%s in %s, from %s on, opens %s and closes %s', (text, zone, from, opens, closes) => {
+	])('%s in %s opens, after %s, at %s and closes at %s', (text, zone, from, opens, closes) => {
 		const window = windowOf(text);
 		const at = opening(window, zone, micros(from));
 		expect([utcOf(at), utcOf(closing(window, zone, at))]).toEqual([opens, closes]);
@@ -77,7 +77,7 @@ const changes = [
 const minute = 60_000_000;
 
 describe('a window near a clock change', () => {
-	test('is open exactly when clocks show its hours', () => {
+	test('is open exactly while local clocks show its hours', () => {
 		const minutes = fc.integer({ min: 0, max: 1_439 });
 		const hours = fc.tuple(minutes, minutes).filter(([from, to]) => from !== to);
 		const starts = fc.integer({ min: 0, max: 2_160 });
@@ -135,5 +135,5 @@ describe('a time to send', () => {
 			'"2026-12-01 25:00" is not a time, such as 2026-12-01 09:00 or tomorrow 9:00.',
 		],
 		['2026-12-01', 'Europe/Oslo', '"2026-12-01" has no time of the day, such as 2026-12-01 09:00.'],
-	])('%j is parsed in %s', (text, zone, found) => expect(read(text, zone)).toEqual(found));
+	])('is parsed or rejected: %j in %s', (text, zone, found) => expect(read(text, zone)).toEqual(found));
 });

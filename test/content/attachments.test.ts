@@ -166,7 +166,7 @@ describe('the hash of a content', () => {
 		{ type: 'text/plain' },
 		{ sha256: hashOf(Buffer.from('x')) },
 		{ content_id: 'x' },
-	])('changes with %j of an attachment', (change) => {
+	])('changes if an attachment gets %j', (change) => {
 		const one = contentSha256({ ...plain, attachments: [named] });
 		expect(contentSha256({ ...plain, attachments: [{ ...named, ...change }] })).not.toBe(one);
 	});
@@ -182,7 +182,7 @@ describe('cid: links', () => {
 		['<img src="CID:b.png"><img src=cid:b.png>', ['a.png'], { unknown: ['b.png'], unclear: [] }],
 		['<img src="cid:a.png">', ['a.png', 'a.png'], { unknown: [], unclear: ['a.png'] }],
 		['<p>acid:rain is no link</p>', [], { unknown: [], unclear: [] }],
-	])('of %s are checked against the file names %j', (written, given, faults) => {
+	])('in %s are checked against the file names %j', (written, given, faults) => {
 		expect(cidFaults(written, names(...given))).toEqual(faults);
 	});
 });

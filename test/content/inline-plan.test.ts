@@ -40,7 +40,7 @@ describe('a style sheet', () => {
 		['.a\\:b {a: b} p {c: d}', '.a\\:b { a: b !important }', 'p {c: d}'],
 		['p {a: b; & i {c: d}} i {e: f}', 'p {a: b; & i {c: d}}', 'i {e: f}'],
 		['p[title="a, b"] {a: b} i {e: f}', 'p[title="a, b"] { a: b !important }', 'i {e: f}'],
-	])('%j keeps %j and moves %j', (css, stays, moves) => {
+	])('%j keeps %j, and %j moves into attributes', (css, stays, moves) => {
 		expect(divided(css)).toEqual([stays, moves]);
 	});
 
@@ -52,7 +52,7 @@ describe('a style sheet', () => {
 			'@supports (x: y) { @media z { p { a: c !important; d: e !important } } }',
 		],
 		['p {a: b} @layer l { p {a: c} }', '@layer l { p {a: c} }'],
-	])('of %j keeps rules that override inlined ones: %j', (css, stays) => {
+	])('%j keeps rules that override inlined ones: %j', (css, stays) => {
 		expect(divided(css)[0]).toBe(stays);
 	});
 
@@ -62,7 +62,7 @@ describe('a style sheet', () => {
 		expect(divided(css, '<table><tbody><tr><td>x</table>')[0]).toBe('');
 	});
 
-	it('is moved only if it applies to screens and is outside comments', () => {
+	it('moves into attributes only if it applies to screens and is outside comments', () => {
 		const html =
 			'<style media="print">p{a:b}</style><style type="text/x">p{a:b}</style><!--<style>p{a:b}</style>-->' +
 			'<STYLE TYPE="text/css" id=x>p{a:b}</STYLE><p title="<style>">é<b></p>';

@@ -40,7 +40,7 @@ async function arrived(
 	return (html ?? '').replace(/\n$/, '');
 }
 
-describe('a link that is counted', () => {
+describe('a tracked link', () => {
 	it.each([
 		['<a href="https://x.y/">a</a>', '<a href="https://m.test/c/T0">a</a>'],
 		["<A HREF='http://x.y/?a=1&amp;b'>a</A>", "<A HREF='https://m.test/c/T0'>a</A>"],
@@ -59,7 +59,7 @@ describe('a link that is counted', () => {
 			'<a href="https://x.y/" href="https://second.example/">a</a>',
 			'<a href="https://m.test/c/T0" href="https://second.example/">a</a>',
 		],
-	])('is %j, rewritten as %j', async (html, expected) => {
+	])('is found in %j, which becomes %j', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected + pixel);
 	});
 
@@ -84,12 +84,12 @@ describe('a link that is counted', () => {
 		'</a href="https://x.y/">',
 		'<p title=\'<a href="https://x.y/">\'>x</p>',
 		'<a href="/first" href="https://x.y/">a</a>',
-	])('is not %j', async (html) => {
+	])('is not found in %j', async (html) => {
 		expect((await compile(html)).links).toBe(0);
 		expect(await tracked(html)).toBe(html + pixel);
 	});
 
-	it('is not one whose whole value is the variable of an unsubscribe or view link', async () => {
+	it('is not found in a link that is only the unsubscribe or view variable', async () => {
 		const html = '<a href="#unsubscribe_url#">a</a><a href=" #view_url# ">b</a>';
 		const variables = { unsubscribe_url: 'https://m.test/u/T', view_url: 'https://m.test/v/T' };
 		expect((await compile(html)).links).toBe(0);
@@ -120,7 +120,7 @@ describe('a link that is counted', () => {
 		['https://x.y/?e=&#35;u&#35;', 'v', 'https://x.y/?e=#u#'],
 		['&#35;u&#35;', 'https://x.y/', null],
 		['https://bücher.example/ä', '', 'https://xn--bcher-kva.example/%C3%A4'],
-	])('with the address %j and the value %j leads to %j', async (href, u, target) => {
+	])('with the href %j and the value %j leads to %j', async (href, u, target) => {
 		const compiled = await compile(`<a href="${href}">a</a>`);
 		expect(compiled.link(0, { u })).toBe(target);
 		const html = await arrived(compiled, { u }, trackingFor(compiled));
@@ -155,12 +155,12 @@ describe('the pixel', () => {
 			'<body>a</body><a href="https://x.y/">b</a>',
 			`<body>a${pixel}</body><a href="https://m.test/c/T0">b</a>`,
 		],
-	])('of %j is before the last end tag of the body, or at the end', async (html, expected) => {
+	])('in %j is before the last end tag of the body, or at the end', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected);
 	});
 });
 
-describe('rewriting', () => {
+describe('rewriting links', () => {
 	function undone(html: string, written: string): string {
 		const links = findLinks(written);
 		return html.replace(pixel, '').replace(/https:\/\/m\.test\/c\/T(\d+)/g, (_url, position) => {
@@ -239,7 +239,7 @@ describe('rewriting', () => {
 		},
 	);
 
-	it('leaves HTML as written if inlining would change its links', async () => {
+	it('leaves HTML as written if inlining CSS would change its links', async () => {
 		const html =
 			'<style>p{color:red}</style><p><a href="https://x.y/1">1</a><a href="https://x.y/2">2</a></p>';
 		const styled = content({ html, disable_inline: false });

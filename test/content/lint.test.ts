@@ -10,9 +10,9 @@ const findings = (html: string | null, more: { subject?: string; text?: string; 
 const kinds = (html: string | null, more?: Parameters<typeof findings>[1]) =>
 	findings(html, more).map(({ kind }) => kind);
 
-describe('missing files', () => {
+describe('the warning about missing files', () => {
 	const image = '<p>\n<img src="cid:a.png" alt="">';
-	it('are cid: links that no attachment provides', () => {
+	it('names cid: links that no attachment provides', () => {
 		const attachments = [{ name: 'b.png', type: 'image/png', sha256: 'x' }];
 		const written = { subject: 'News', text: null, html: image, attachments };
 		expect(contentFindings(written, { bulk: false })).toEqual([
@@ -81,7 +81,7 @@ describe('content', () => {
 		expect(kinds(null, { text: 'x'.repeat(200_000) })).toEqual([]);
 	});
 
-	it('of bulk mail needs an unsubscribe variable in one of its bodies, with or without a default', () => {
+	it('of bulk mail causes a warning unless one of its bodies has an unsubscribe variable', () => {
 		expect(kinds(null, { text: 'Hi', bulk: true })).toEqual(['no_unsubscribe']);
 		expect(kinds('<a href="#unsubscribe_url#">x</a>', { text: 'Hi', bulk: true })).toEqual([]);
 		expect(kinds(null, { text: '#unsubscribe_url|x#', bulk: true })).toEqual([]);

@@ -24,7 +24,7 @@ it.each([
 	['<rect fill="url(#v#)">'],
 	['<iframe srcdoc="#v#"></iframe>'],
 	['<iframe srcdoc="<p>#v##w#</p>"></iframe>'],
-])('no value is inserted into %s', async (html) => {
+])('a value is never inserted into %s', async (html) => {
 	expect(await shown(html, 'https://evil.example/')).toBe(html);
 });
 

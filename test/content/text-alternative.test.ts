@@ -58,7 +58,7 @@ describe('the text alternative', () => {
 		expect(textAlternative(piece.repeat(count)).split(shown).length - 1).toBe(count);
 	});
 
-	it('wraps lines at 78 characters, but no line if one word has 90,000', () => {
+	it('wraps lines at 78 characters, except in a text with a word of 90,000 characters', () => {
 		const words = 'abc '.repeat(30_000);
 		const lines = textAlternative(`<p>${words}</p>`).split('\n');
 		expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);

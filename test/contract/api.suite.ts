@@ -16,7 +16,7 @@ const dateTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}$/;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 export function apiSuite(name: string, open: () => Promise<Subject>): void {
-	describe(`the Api contract on ${name}`, () => {
+	describe(`the API on ${name}`, () => {
 		let subject: Subject;
 		let api: Api;
 		let counter = 0;
@@ -150,7 +150,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 		});
 
 		describe('lists (11, 12, 17)', () => {
-			it('creates, reads, changes and deletes', async () => {
+			it('creates, reads, changes and deletes a list', async () => {
 				const list = await api.lists.create({ name: '  News ', email_reason: 'You signed up' });
 				expect(list).toEqual({
 					id: expect.any(Number),
@@ -263,7 +263,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(subscribers.create({ email: 'ANN@xn--bcher-kva.example' }))).toEqual(['email']);
 			});
 
-			it('shows an address as it was last written, even if only the case changed (12)', async () => {
+			it('shows an address as it was last written, even after a change of its case (12)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id, email } = await subscribers.create({ email: 'Ann@Example.org' });
 				expect(email).toBe('Ann@Example.org');
@@ -312,7 +312,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(api.fields.create({ variable, name: 'n' }))).toEqual(['variable']);
 			});
 
-			it('renames and removes the key in every subscriber', async () => {
+			it('renames a field’s variable in every subscriber, and removes it with the field', async () => {
 				const field = await api.fields.create({ variable: unique('city'), name: 'City' });
 				const subscribers = api.subscribers((await newList()).id);
 				const { id } = await subscribers.create({
@@ -328,7 +328,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 		});
 
 		describe('webhooks (12, 18, 34)', () => {
-			it('creates, changes and deletes', async () => {
+			it('creates, changes and deletes a webhook', async () => {
 				const hook = await api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
 				expect(hook).toEqual({
 					id: expect.any(Number),
@@ -431,7 +431,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(Object.keys(refused).length).toBeGreaterThan(0);
 			});
 
-			it('rejects reserved headers (25)', async () => {
+			it('rejects reserved header fields (25)', async () => {
 				for (const header of ['From', 'BCC', 'Subject', 'Content-Type', 'List-Unsubscribe', 'a b', 'x:'])
 					expect(await fieldsOf(api.send(body({ headers: { [header]: 'v' } })))).toEqual(['headers']);
 			});
@@ -456,7 +456,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				await refuses(api.send(body({ subject: 'other' }), { idempotencyKey }), 'unprocessable');
 			});
 
-			it('tells the caller the campaign of a BULK call (28)', async () => {
+			it('calls onAccepted with the campaign of a BULK call (28)', async () => {
 				const accepted: unknown[] = [];
 				await api.send(body({ type: 'BULK' }), { onAccepted: (one) => accepted.push(one) });
 				expect(accepted).toEqual([
@@ -481,7 +481,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(report.total.opened_percent).toBeTypeOf('string');
 			});
 
-			it('fills every day of a range with zeros, ascending, including both ends', async () => {
+			it('has a row with zeros for every day of the range, both ends included', async () => {
 				const { data } = await api.report({ date_from: '28.02.2024', date_to: '02.03.2024' });
 				expect(data).toEqual(
 					['28.02.2024', '29.02.2024', '01.03.2024', '02.03.2024'].map((date) => ({

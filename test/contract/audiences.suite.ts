@@ -98,7 +98,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['created>2026-03-10', 0],
 				['created<2026-03-10T12:00:01', 2],
 				['created<2026-03-10T12:00:00', 0],
-			])('include this many of two active people with %s: %i', async (condition, staged) => {
+			])('with the condition %s include %i of two active people', async (condition, staged) => {
 				const counts = await foresee({ where: [condition] });
 				expect(counts.staged).toBe(staged);
 				const reason = { code: 'condition', detail: condition, count: 2 - staged };
@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('use opens by people, not by bots, and only by recipients of the given campaign', async () => {
+			it('with a condition on opens include only recipients of that campaign who opened it, not bots', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -256,7 +256,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(second).toEqual({ results: rest.slice(1), next: null });
 			});
 
-			it('are an empty page if nobody was left out, and an error for an unknown campaign', async () => {
+			it('give an empty page if nobody was left out, and an error for an unknown campaign', async () => {
 				const { id } = await stage({ list_id: lists.guests }, [lists.guests]);
 				expect(await audiences.leftOut(id, {})).toEqual({ results: [], next: null });
 				const unknown = audiences.leftOut('00000000-0000-4000-8000-00000000dead', {});

@@ -63,7 +63,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(all.indexOf(next)).toBe(all.indexOf(job) + 1);
 		});
 
-		it('are identified by any form of their UUID', async () => {
+		it('can be reopened with any form of their UUID', async () => {
 			const key = unique('job');
 			const campaign_unique_id = `0000000000004000800000000000${String(1_000 + counter)}`;
 			const { id } = await ext.campaigns.open(key, spec({ campaign_unique_id }));
@@ -114,7 +114,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(second, mine, unless)).id).not.toBe(id);
 		});
 
-		it('continue if their file was moved, and conflict if its content differs', async () => {
+		it('can be reopened if their file was moved, but not if its content differs', async () => {
 			const job = unique('job');
 			const from = (path: string, sha256: string) => spec({ source: { path, sha256 } });
 			const { id } = await ext.campaigns.open(job, from('/a', 'ab'));
@@ -346,7 +346,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('do not accept recipients or lists', async () => {
+			it('cannot get recipients or lists', async () => {
 				const { id } = await opened();
 				await refuses(
 					ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),

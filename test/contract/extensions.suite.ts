@@ -32,7 +32,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 		afterAll(() => subject.close());
 
-		it('include the name of the service and its capabilities (37)', async () => {
+		it('are announced with the name of the service (37)', async () => {
 			const { service, idempotentSend, ext: offered } = await api.capabilities();
 			expect({ service, idempotentSend }).toEqual({ service: 'mailctl', idempotentSend: true });
 			expect(Object.keys(offered)).toEqual(
@@ -148,7 +148,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const newHook = () => api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
 			const other = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 
-			it('are none before the first event, so that a replay repeats nothing', async () => {
+			it('do not exist before the first event, so a replay repeats nothing', async () => {
 				const { id } = await newHook();
 				const empty = { count: 0, next: null, previous: null, results: [] };
 				expect(await ext.deliveries.page(id, {})).toEqual(empty);
@@ -176,7 +176,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					await refuses(call(), 'invalid');
 			});
 
-			it('are signed with a permanent secret, and with two during a rotation', async () => {
+			it('are signed with one permanent secret, and with two after a rotation', async () => {
 				const [first] = await ext.deliveries.secrets();
 				expect(first?.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
 				expect((await ext.deliveries.secrets())[0]).toEqual(first);
@@ -249,7 +249,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('a list that is created if missing', () => {
-			it('is reported as new again if the call that added it is repeated', async () => {
+			it('is reported as new again if the call that created it is repeated', async () => {
 				const key = { idempotencyKey: unique('key') };
 				const body = { name: unique('kept'), email_reason: 'You asked' };
 				const added = await ext.lists.add(body, key);
@@ -261,7 +261,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await ext.lists.add(body, key)).toMatchObject({ is_new: true });
 			});
 
-			it('is added by the first call, and returned to later ones', async () => {
+			it('is created by the first call, and returned to later ones', async () => {
 				const name = unique('once');
 				const first = await ext.lists.add({ name, email_reason: 'You asked' });
 				expect(first).toEqual({ is_new: true, list: await api.lists.get(first.list.id) });
@@ -321,7 +321,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('exports', () => {
-			it('read a list by key, with the filters of its pages', async () => {
+			it('read a list in slices by key, with the filters of its pages', async () => {
 				const list = await newList();
 				const made = [];
 				for (const name of ['a', 'b', 'c'])
@@ -454,7 +454,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				return [mail.subject, mail.text?.trim()];
 			};
 
-			it('take values from the context, the subscriber, then the built-in ones', async () => {
+			it('take values first from the context, then the subscriber, then the built-in ones', async () => {
 				await api.fields.create({ variable: 'color', name: 'Colour' });
 				expect(await send({})).toEqual(['for', '|Var@example.com|#color#|#unknown#|#fff#']);
 				const [one, two] = [await newList(), await newList()];
@@ -730,7 +730,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('continue pages of messages and suppressions by key, in the same order', async () => {
+		it('continue pages of messages and suppressions by cursor, in the same order', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {
@@ -833,7 +833,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(add(999_999_999, { email: 'nobody' }, { if_exists: 'skip' }), 'not_found');
 			});
 
-			it('merge meta in the store, and count the uses of a field', async () => {
+			it('let the store merge meta, and count the uses of a field', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
 				const field = await api.fields.create({ variable: a, name: 'A' });
 				await api.fields.create({ variable: b, name: 'B' });

@@ -46,7 +46,7 @@ it('composing ordinary messages makes no queue calls', async () => {
 	expect(await told([messageOf('a', 'Ada'), messageOf('b', 'x'.repeat(500))])).toEqual([]);
 });
 
-it('large and suspect messages are composed one at a time, between two calls to the queue', async () => {
+it('the composer tells the queue when it begins and ends a large or suspect message', async () => {
 	const large = messageOf('large', 'x'.repeat(10_000));
 	const endless = messageOf('endless', 'x'.repeat(100_000));
 	const suspect = messageOf('suspect', 'Ada', { is_suspect: true, fence: 7 });
@@ -60,7 +60,7 @@ it('large and suspect messages are composed one at a time, between two calls to 
 	]);
 });
 
-it('threads compose in advance only messages that have not been requested yet', async () => {
+it('the composer asks threads only for messages that it does not need yet', async () => {
 	const given: string[][] = [];
 	const html = { ...submission.content, text: null, html: '<p>Hi #k#</p>', disable_inline: true };
 	const composer = new Composer({

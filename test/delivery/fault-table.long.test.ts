@@ -67,17 +67,17 @@ describe.each([
 	['copies', copies],
 	['limits of a server', limits],
 	['a reused connection', used],
-])('%s', (_phase, rows) => {
+])('a message to a faulty server (%s)', (_phase, rows) => {
 	for (const { type, pace } of ways) {
 		const possible = rows.filter((row) => type !== 'BULK' || (row.cc === undefined && row.bcc === undefined));
-		it.each(possible)(`$name, ${type}, ${pace}`, (row) => judge(row, type, pace));
+		it.each(possible)(`has the expected outcome: $name, ${type}, ${pace}`, (row) => judge(row, type, pace));
 	}
 });
 
-describe('certificates', () => {
+describe('a message to a server with a certificate', () => {
 	const names = tlsRows({ good: none(), wrongName: none(), expired: none() }).map(({ name }) => name);
 	for (const type of ['TRANSACTIONAL', 'BULK'] as const) {
-		it.each(names)(`%s, ${type}`, async (name) => {
+		it.each(names)(`has the expected outcome: %s, ${type}`, async (name) => {
 			const row = tlsRows(tls).find((one) => one.name === name);
 			if (row === undefined) throw new Error(`no row ${name}`);
 			await judge(row, type, 'one by one');

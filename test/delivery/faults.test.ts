@@ -46,7 +46,7 @@ async function sendMany(
 const login = { user: 'me', password: 'hunter2-secret', security: 'required' } as const;
 
 describe('a session without STARTTLS', () => {
-	it('sends neither AUTH nor the password if encryption is required', async () => {
+	it('sends neither AUTH nor the password if the settings require encryption', async () => {
 		await sendTo({ ehlo: ['AUTH PLAIN LOGIN'] }, login);
 		const said = server?.lines.join('\n') ?? '';
 		expect(said).not.toMatch(/AUTH/);
@@ -55,7 +55,7 @@ describe('a session without STARTTLS', () => {
 });
 
 describe('a connection of the pool', () => {
-	it.each([[[]], [['PIPELINING']]])('is replaced if the server ends it (%j)', async (ehlo) => {
+	it.each([[[]], [['PIPELINING']]])('is replaced if the server ends it (extensions: %j)', async (ehlo) => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -70,7 +70,7 @@ describe('a connection of the pool', () => {
 		expect(server.connections).toBeGreaterThanOrEqual(10);
 	});
 
-	it('that drops after the final dot of a message makes only this message uncertain', async () => {
+	it('that drops after the final dot makes only that message uncertain', async () => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -84,7 +84,7 @@ describe('a connection of the pool', () => {
 		expect(server.bodies).toHaveLength(20);
 	});
 
-	it('is reused if the server refuses more connections', async () => {
+	it('is reused if the server refuses to open more connections', async () => {
 		const { result } = await sendMany(
 			40,
 			{
@@ -100,7 +100,7 @@ describe('a connection of the pool', () => {
 });
 
 describe('a large body', () => {
-	it('breaks in the phase "body" if the connection drops before the final dot', async () => {
+	it('is reported as broken in the phase "body" if the connection drops before the final dot', async () => {
 		server = await startFaultServer({ at: { body: { drop: true } } });
 		pool = testPool(server.port);
 		const conversation = await pool.send({
@@ -114,7 +114,7 @@ describe('a large body', () => {
 });
 
 describe('addresses beyond ASCII', () => {
-	it('have the domain in punycode, and are unsendable without SMTPUTF8 if the local part is not ASCII', async () => {
+	it('get the domain in punycode, and need SMTPUTF8 if the local part is not ASCII', async () => {
 		server = await startFaultServer({});
 		pool = testPool(server.port);
 		const mail = { from: 'a@example.com', copies: [], bytes: Buffer.from('x\r\n') };

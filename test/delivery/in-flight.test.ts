@@ -30,7 +30,7 @@ function answer({ fill, pass, leave }: ReturnType<typeof started>, count: number
 }
 
 describe('messages in flight', () => {
-	it('are three per connection at first, and twenty once answers are fast', () => {
+	it('are three per connection at first, and twenty per connection once answers are fast', () => {
 		const flow = started();
 		expect(flow.fill()).toBe(6);
 		answer(flow, 6, 0);
@@ -54,7 +54,7 @@ describe('messages in flight', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('and unrecorded outcomes together stay within the number that a crash may repeat', () => {
+	it('stay, together with unrecorded outcomes, below the number that a crash may repeat', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);
@@ -62,7 +62,7 @@ describe('messages in flight', () => {
 		expect(flow.window.isFree(102)).toBe(false);
 	});
 
-	it('have at most 16 MiB, and are sent one at a time while sizes are unknown', () => {
+	it('have together at most 16 MiB, and are sent one at a time while sizes are unknown', () => {
 		const { window } = started();
 		const first = window.enter();
 		expect(window.isFree(0)).toBe(false);

@@ -79,7 +79,7 @@ describe('a mail server that refuses the sender', () => {
 		['answer', 'dot', '554 Message rejected: Email address is not verified'],
 		['answer', 'dot', '554 5.2.252 SendAsDenied'],
 	];
-	it.each(ways)('at %s pauses the queue until it accepts: %s %s', async (name, phase, answer) => {
+	it.each(ways)('at %s pauses the queue until it accepts mail: %s %s', async (name, phase, answer) => {
 		let isRefusing = true;
 		const { memory, pool: own } = await start(
 			{ on: (at) => (at === phase && isRefusing ? { answer } : undefined) },
@@ -98,7 +98,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.pauses.size).toBe(0);
 	});
 
-	it('for every second recipient does not stop the others', async () => {
+	it('for every second recipient does not stop mail to the others', async () => {
 		// At most three messages are in flight, so replies may be reordered, but five refusals never come in a row.
 		let asked = 0;
 		const answer = '550 5.7.1 Not from you';
@@ -112,7 +112,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.states()).toEqual({ sent: 20, deferred: 20 });
 	});
 
-	it('has its refusals deleted after a success, even if one is counted while pauses are read', async () => {
+	it('has its counted refusals deleted after a success, even one counted during the check', async () => {
 		const { queue, pauses } = createMemoryQueue({ to: [] });
 		const queuePauses = async () => {
 			await breaker.refused('550 5.7.1 Not from you');
@@ -124,7 +124,7 @@ describe('a mail server that refuses the sender', () => {
 		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
-	it('pauses the queue after five refusals, even of several workers and with other replies between', async () => {
+	it('pauses the queue after five refusals, even to several workers and among other replies', async () => {
 		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
 		const { memory, pool: own } = await start(
 			{
@@ -180,7 +180,7 @@ describe('a mail server that refuses all mail', () => {
 		expect(own.lines.filter((line) => line.startsWith('MAIL')).length).toBeLessThan(40 + 5 * 3 + 6);
 	});
 
-	it('makes other workers wait', async () => {
+	it('makes other workers wait too', async () => {
 		const { memory, server: own } = await start({}, 5);
 		const now = systemClock.now();
 		await memory.queue.pause({ kind: 'fault', reason: 'auth: 535 No', retry_at: now + 60_000_000, now });
@@ -213,7 +213,7 @@ describe('a mail server that refuses all mail', () => {
 		expect([own.connections, events.length]).toEqual([0, 1]);
 	});
 
-	it('gets the mail for the other recipients in the next run if it requires a login for one', async () => {
+	it('that requires a login for one recipient gets the other mail in the next run', async () => {
 		const { memory, pool: own } = await start(
 			{
 				on: (phase, line) =>

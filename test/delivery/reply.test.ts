@@ -48,7 +48,7 @@ describe('the table of replies', () => {
 		['refused', 'answer', '550 5.1.1 x', 'hard'],
 		['refused', 'answer', '452 4.3.1 x', 'deferred'],
 	];
-	it.each(cases)('%s at %s, "%s": %s', (kind, phase, raw, verdict) => {
+	it.each(cases)('gives, for %s at %s with "%s", the verdict %s', (kind, phase, raw, verdict) => {
 		expect(judge(kind, phase, raw)).toBe(verdict);
 	});
 
@@ -211,7 +211,7 @@ describe('the table of replies', () => {
 				'550 5.7.1 User unknown; helo=<mail.c.example>',
 				'554 No such user here (sender=<news@c.example>)',
 			].map((raw) => ({ raw, verdict: 'failed' })),
-		])('$raw: $verdict', ({ raw, verdict }) => {
+		])('are classified: $raw: $verdict', ({ raw, verdict }) => {
 			expect([judge('refused', 'rcpt', raw), judge('refused', 'answer', raw)]).toEqual([verdict, verdict]);
 		});
 	});
@@ -249,7 +249,7 @@ const read = (...chunks: string[]) => {
 	return chunks.map((chunk) => reader.read(Buffer.from(chunk)));
 };
 
-describe('replies', () => {
+describe('the reader of SMTP replies', () => {
 	it.each([
 		['one', ['250 Ok\r\n'], [['250 Ok']]],
 		['a reply without text', ['250\r\n'], [['250']]],
@@ -259,11 +259,11 @@ describe('replies', () => {
 		['bare line ends', ['250-a\n250 b\n'], [['250-a\n250 b']]],
 		['a reply without a code', ['hello\r\n250 Ok\r\n'], [['hello', '250 Ok']]],
 		['empty lines between replies', ['\r\n250 Ok\r\n\r\n'], [['250 Ok']]],
-	])('are parsed: %s', (_name, chunks, replies) => {
+	])('reads %s', (_name, chunks, replies) => {
 		expect(read(...chunks)).toEqual(replies);
 	});
 
-	it('keep a character that is split between packets', () => {
+	it('keeps a character that is split between packets', () => {
 		const reader = new ReplyReader(100);
 		const bytes = Buffer.from('250 é\r\n');
 		expect([reader.read(bytes.subarray(0, 5)), reader.read(bytes.subarray(5))]).toEqual([[], ['250 é']]);
@@ -272,7 +272,7 @@ describe('replies', () => {
 	it.each([
 		['a line without an end', ['250 ', 'x'.repeat(100)]],
 		['continuation lines without an end', Array.from({ length: 20 }, () => '250-again\r\n')],
-	])('count as too large: %s', (_name, chunks) => {
+	])('reports as too large: %s', (_name, chunks) => {
 		const reader = new ReplyReader(100);
 		expect(reader.read(Buffer.from('250 Ok\r\n'))).toEqual(['250 Ok']);
 		expect(reader.isTooLarge).toBe(false);
@@ -280,7 +280,7 @@ describe('replies', () => {
 		expect(reader.isTooLarge).toBe(true);
 	});
 
-	it('that end with the connection count only if they are refusals', () => {
+	it('returns unfinished replies at the end of a connection only if they are refusals', () => {
 		const reader = new ReplyReader(100);
 		reader.read(Buffer.from('250 Ok\r\n550 5.1.1 No su'));
 		expect(reader.lastWords()).toBe('550 5.1.1 No su');

@@ -7,7 +7,7 @@ const day = 86_400_000_000;
 const middle = () => 0.5;
 
 describe('the schedule of retries', () => {
-	it('waits 5 min, doubling to 4 h', () => {
+	it('waits 5 minutes after the first failure, then doubles the wait up to 4 hours', () => {
 		const delays = [1, 2, 3, 4, 5, 6, 7, 8, 60].map((attempts) => {
 			const next = retryAt({ attempts, createdAt: 0, now: 0, random: middle });
 			return next === null ? null : next / minute;
@@ -17,7 +17,7 @@ describe('the schedule of retries', () => {
 	it('gives up after 4 days', () => {
 		expect(retryAt({ attempts: 9, createdAt: 0, now: 4 * day, random: middle })).toBeNull();
 	});
-	it('tries a last time when the 4 days end', () => {
+	it('makes a last attempt when the 4 days end', () => {
 		const next = retryAt({ attempts: 20, createdAt: 0, now: 4 * day - minute, random: middle });
 		expect(next).toBe(4 * day);
 	});
@@ -27,7 +27,7 @@ describe('the schedule of retries', () => {
 		);
 		expect(isTried).toEqual([true, true, false]);
 	});
-	it('gives increasing times within 10 % of the plan, and ends', () => {
+	it('stays within 10 % of the planned times, which increase and end', () => {
 		fc.assert(
 			fc.property(
 				fc.nat(1_000_000_000),

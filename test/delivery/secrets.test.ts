@@ -38,7 +38,7 @@ describe('logged replies of a mail server', () => {
 		'RCPT',
 		'DATA',
 		'dot',
-	] as const)('have the login masked and no control characters, at %s', async (phase) => {
+	] as const)('contain neither the login nor control characters, at %s', async (phase) => {
 		const told = await toldAt(phase);
 		expect(told).toContain('*** *** AUTH PLAIN *** refused');
 		for (const secret of [password, encoded, plain]) expect(told).not.toContain(secret);

@@ -78,7 +78,7 @@ describe('a worker with a working server', () => {
 		'a message of its scope that a dead process has leased',
 		'a message of everything that a dead process has leased',
 		'a message of its scope that is queued for later, after a worker died while composing it',
-	])('waits for %s', async (what) => {
+	])('does not end before it has sent %s', async (what) => {
 		const { pool, memory } = await toSink({ to: addresses(3) });
 		const { submission } = memory.row(0).message;
 		const now = systemClock.now();
@@ -148,7 +148,7 @@ describe('a worker with a working server', () => {
 		expect(memory.states()).toEqual({ sent: 2 });
 	});
 
-	it('leases new messages while a slow server holds one', async () => {
+	it('leases further messages while a slow server delays one', async () => {
 		const memory = createMemoryQueue({ to: addresses(2) });
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
 		const begun: string[] = [];
@@ -188,7 +188,7 @@ describe('a worker that is told to stop', () => {
 });
 
 describe('a worker with a time limit', () => {
-	it('starts no message shortly before the limit, and lets those in flight finish', async () => {
+	it('starts no message shortly before its limit, and finishes those in flight', async () => {
 		let answer: (told: { answer: string }) => void = () => undefined;
 		const later = new Promise<{ answer: string }>((resolve) => {
 			answer = resolve;
@@ -229,7 +229,7 @@ describe('a worker whose lease was taken over', () => {
 		expect(events).toEqual([{ kind: 'lost_lease', message: memory.row(0).message.message, outcome: 'sent' }]);
 	});
 
-	it('does not start a message after its lease expired', async () => {
+	it('does not start the message if the lease has expired', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(1) });
 		let now = 1_000_000;
 		const events: WorkerEvent[] = [];
@@ -274,7 +274,7 @@ describe('a worker whose leases expired while it was slow', () => {
 });
 
 describe('a worker whose store fails', () => {
-	it('ends with the store’s error if outcomes cannot be recorded', async () => {
+	it('ends with the store’s error if it cannot record outcomes', async () => {
 		const { sink, pool, memory } = await toSink({ to: addresses(400) });
 		const full = new StoreError('disk_full', 'disk full');
 		memory.queue.settle = async () => {
@@ -301,7 +301,7 @@ describe('a worker whose store fails', () => {
 });
 
 describe('a worker with a broken server', () => {
-	it('waits 1 s, doubling, and continues when the server is back', async () => {
+	it('waits 1 s, then doubles the wait, and continues when the server works again', async () => {
 		const { pool, memory } = await toFaults(
 			{ on: (phase, _line, { number }) => (phase === 'connect' && number <= 3 ? { drop: true } : undefined) },
 			{ to: addresses(3) },

@@ -79,7 +79,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 	);
 
 	it(
-		'that loses the answer for a created list finds that list again',
+		'that loses the answer about a created list finds the list in its next run',
 		async () => {
 			const proxy = await startKillingProxy(server.baseUrl);
 			endings.push(proxy.close);
@@ -131,7 +131,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 
 /** Each run has its own home, because a lock refuses a second run in the same home. */
 function fourAtOnce(make: () => Promise<string>) {
-	it('create each list once, without temporary duplicates', async () => {
+	it('create each declared list once, and no list that is deleted again', async () => {
 		const db = await make();
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
 		const file = join(folder, 'mail.yaml');

@@ -12,11 +12,11 @@ const restarts = asked('MAILCTL_KILLS', 3);
 const clients = 6;
 
 describePostgres('two servers behind a load balancer', (postgres) => {
-	describe.each(['haproxy', 'nginx'] as const)('%s', (name) => {
+	describe.each(['haproxy', 'nginx'] as const)('with %s', (name) => {
 		const missing = noBalancer(name);
 		const title = missing === null ? '' : ` (skipped: ${missing})`;
 		it.skipIf(missing !== null || !isBuilt)(
-			`lose no request when each is restarted ${restarts} times${title}`,
+			`answer every request while each is restarted ${restarts} times${title}`,
 			async () => loseNothing(name, await postgres.createDatabase()),
 			timeLimit,
 		);

@@ -68,7 +68,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		expect(server?.log()).not.toContain('ann@example.org');
 	});
 
-	it('stops with 0 despite a silent connection', async () => {
+	it('stops with exit code 0 although a connection is silent', async () => {
 		const silent = connect(Number(server?.bounceSmtp?.split(':').at(-1)), '127.0.0.1');
 		await new Promise((resolve) => silent.once('data', resolve));
 		silent.on('error', () => undefined);

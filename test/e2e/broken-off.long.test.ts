@@ -63,7 +63,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		place = await make();
 	});
 
-	it('of a field’s values stops on Ctrl-C', async () => {
+	it('of a field’s values stops early on Ctrl-C', async () => {
 		const words = ['fields', 'delete', 'city', '--confirm', 'city'];
 		const { code, stderr, left } = await broken(place, words, { signal: 'SIGINT', of: stillCities });
 		expect(left).toBeGreaterThan(0);
@@ -71,7 +71,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain('interrupted');
 	});
 
-	it.each(['SIGINT', 'SIGTERM'] as const)('of a list’s subscribers stops on %s', async (signal) => {
+	it.each(['SIGINT', 'SIGTERM'] as const)('of a list’s subscribers stops early on %s', async (signal) => {
 		const verb = signal === 'SIGINT' ? 'clear' : 'delete';
 		const words = ['lists', verb, 'News', '--confirm', 'News'];
 		const { code, stderr, left } = await broken(place, words, { signal });

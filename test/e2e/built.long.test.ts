@@ -46,7 +46,7 @@ async function install(name: string) {
 	return { installed, sqlite, start, list: () => start(['lists', 'list', '-o', 'name']) };
 }
 
-it('a missing home folder is never created, and is not needed with --db', async () => {
+it('no command creates a missing home folder, and with --db none needs it', async () => {
 	const HOME = join(home, 'gone');
 	const news = ['--db', join(home, 'homeless.db')];
 	for (const [words, code] of [
@@ -75,7 +75,7 @@ describe('the built program', () => {
 	});
 
 	// Bundling changes the order of modules. A module that runs before the constants it reads would show here.
-	it('describes its API as the sources do', async () => {
+	it('publishes the same OpenAPI document as the sources', async () => {
 		const server = await startServing();
 		try {
 			const answer = await server.fetch('/openapi.json', { token: null });
@@ -85,7 +85,7 @@ describe('the built program', () => {
 		}
 	});
 
-	it('uses better-sqlite3’s own JavaScript if another version is installed', async () => {
+	it('uses the JavaScript of better-sqlite3 itself if another version is installed', async () => {
 		const { sqlite, list } = await install('another-version');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '0.0.1' }));
@@ -94,7 +94,7 @@ describe('the built program', () => {
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'its own' });
 	});
 
-	it('checks that Node.js can load SQLite before it does', async () => {
+	it('reports that Node.js is too old for the SQLite addon before it loads the addon', async () => {
 		const { sqlite, start } = await install('of-a-newer-node');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '13.2.0' }));
@@ -128,7 +128,7 @@ describe('the built program', () => {
 		await expect(list()).rejects.toMatchObject(missing);
 	});
 
-	it.skipIf(keepsCompiled)('uses the compiled code of the build, except for a changed chunk', async () => {
+	it.skipIf(keepsCompiled)('uses the code that the build compiled, except for a changed chunk', async () => {
 		const { installed, start } = await install('compiled');
 		const preload = join(home, 'refusals.cjs');
 		await writeFile(
@@ -149,7 +149,7 @@ describe('the built program', () => {
 		expect(await list()).toEqual({ stdout: 'News\n', stderr: 'dist/cli/main.js' });
 	});
 
-	it.runIf(keepsCompiled)('keeps Node’s compile cache only in a private folder', async () => {
+	it.runIf(keepsCompiled)('keeps Node.js’s compile cache only in a private folder', async () => {
 		await mailctl(['--version']);
 		expect(await readdir(join(home, '.cache/mailctl/compiled'))).toHaveLength(1);
 		const shared = join(home, 'shared');

@@ -39,9 +39,9 @@ const place = {
 	at: `${addresses.proxy}:8080`,
 };
 
-describe.each(['haproxy', 'nginx'] as const)('%s', (name) => {
+describe.each(['haproxy', 'nginx'] as const)('the configuration of %s', (name) => {
 	const missing = noBalancer(name);
-	it.skipIf(missing !== null)(`has valid configuration files${missing ?? ''}`, async () => {
+	it.skipIf(missing !== null)(`is valid${missing === null ? '' : ` (skipped: ${missing})`}`, async () => {
 		expect(await checkBalancer(name, place)).toBeNull();
 	});
 });

@@ -114,11 +114,11 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 			['send --list=33A\t', ['send', "--list=33Ann's letters"]],
 			['send --list Red\t', ['send', '--list', 'Red']],
 			['subscribers import peo\t', ['subscribers', 'import', 'people.csv']],
-		])('turns %j into the words %j', async (keys, words) => {
+		])('turns the keys %j into the words %j', async (keys, words) => {
 			expect(await shell.line(`mailctl ${keys}`)).toEqual(words);
 		});
 
-		it.each(quotes)('inserts a name as one word after %j', async (quote) => {
+		it.each(quotes)('inserts any name as one word after %j', async (quote) => {
 			const found: string[][] = [];
 			for (const name of numbered)
 				found.push(await shell.line(`mailctl lists get ${quote}${name.slice(0, 2)}\t`));
@@ -132,7 +132,7 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 	},
 );
 
-it('the PowerShell script inserts a name as one word, whatever quotes it has', () => {
+it('the completion script for PowerShell inserts a name as one word, whatever quotes it has', () => {
 	const { text } = scripts.powershell;
 	const [, bare = '', quotes = ''] = /-match '(.+?)'.+ -replace '(.+?)', '\$0\$0'/.exec(text) ?? [];
 	for (const name of [...names, "‚'‛’‘", '‘;touch ran;‘', '@HOME', 'a,b', '–x', '--%', '$x', '(1)', 'a`b']) {

@@ -74,7 +74,7 @@ function expectSame(old: readonly Looks[], now: readonly Looks[]): void {
 }
 
 describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
-	it.skipIf(!hasCorpora)('of every real template looks the same (needs the corpora)', async () => {
+	it.skipIf(!hasCorpora)('looks like the original for every real template (needs the corpora)', async () => {
 		for (const { html } of templates()) await expectSamePicture(html, await inlined(html));
 	});
 
@@ -112,7 +112,7 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 		],
 		['a value with quotes', `p[title="a, b > c"] { color: red; font-family: "DejaVu Serif", 'Arial' }`],
 		['an unclosed style sheet', 'p { color: red } .b { color: blue'],
-	])('of %s looks the same', async (_what, css) => {
+	])('looks like the original for %s', async (_what, css) => {
 		const body =
 			'<p class="a">a <a href="https://x.example/">link</a></p><p class="b" id="i" title="a, b > c">b</p>' +
 			'<p style="text-decoration: underline">c</p><ul><li>1<li>2<li>3</ul><table><tr><td>d</td></tr></table>';
@@ -120,13 +120,13 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 		await expectSamePicture(html, await inlined(html));
 	});
 
-	it('does not apply a style sheet for print', async () => {
+	it('ignores a style sheet for print', async () => {
 		const html =
 			'<!doctype html><style media="print">p { color: red }</style><style>p { color: blue }</style><p>x</p>';
 		await expectSamePicture(html, await inlined(html));
 	});
 
-	it('in a whole message looks as written, with links and pixel', async () => {
+	it('looks like the original in a whole message with links and pixel', async () => {
 		const variables = {
 			name: 'Jürgen 🎉 <b>',
 			city: 'Köln & Bonn',
@@ -195,17 +195,20 @@ describe.skipIf(!hasChromium)('HTML with its tracking pixel (needs Chromium)', (
 		['blanks', `${doctype}<body><p>x</p>\n\n</body>\n</html>\n`],
 	];
 
-	it.each(endings)('that ends in %s looks the same', async (_what, html) => {
+	it.each(endings)('looks the same as without it if it ends in %s', async (_what, html) => {
 		const urls = [seen, 'https://m.example/o/blocked.gif'];
 		await expectSamePicture(html, ...(await Promise.all(urls.map((url) => tracked(html, url)))));
 	});
 
-	it.skipIf(!hasCorpora)('of every real template looks the same (needs the corpora)', async () => {
-		// The image at the end of these templates would reserve the line that the pixel needs. The inlined variants have
-		// the same ends.
-		for (const { html } of templates().filter(({ name }) => !name.includes('templates-inlined'))) {
-			const asMade = html.replace('<img src="#picture#" alt="#name#">', '');
-			await expectSamePicture(asMade, await tracked(asMade, seen));
-		}
-	});
+	it.skipIf(!hasCorpora)(
+		'looks the same as without it for every real template (needs the corpora)',
+		async () => {
+			// The image at the end of these templates would reserve the line that the pixel needs. The inlined variants have
+			// the same ends.
+			for (const { html } of templates().filter(({ name }) => !name.includes('templates-inlined'))) {
+				const asMade = html.replace('<img src="#picture#" alt="#name#">', '');
+				await expectSamePicture(asMade, await tracked(asMade, seen));
+			}
+		},
+	);
 });

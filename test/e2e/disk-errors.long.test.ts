@@ -67,7 +67,7 @@ it.skipIf(!hasStrace)(
 	timeLimit,
 );
 
-it.skipIf(!hasStrace)('a server answers 500 if a write fails, and logs the code of SQLite', async () => {
+it.skipIf(!hasStrace)('a server answers 500 if a write fails, and logs SQLite’s error code', async () => {
 	const serving = await startServing();
 	onTestFinished(() => void serving.stop('SIGKILL'));
 	const { process: server, project, url, tokenFile, log } = serving;

@@ -60,7 +60,7 @@ describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that stay on the disk', (
 		return { run, failing, holds };
 	};
 
-	it('are reported by an erasure with 74, and overwritten when it is run again', () => {
+	it('make an erasure end with 74, and are overwritten by the next erasure', () => {
 		const { run, failing, holds } = begin();
 		run('lists', 'create', '--name', 'L', '--email-reason', 'y');
 		run('subscribers', 'create', '-l', '1', '--email', 'erasemepls@example.com');

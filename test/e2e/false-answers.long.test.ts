@@ -52,8 +52,10 @@ function answer(type: string, body: string) {
 const both = ['ann@example.com', 'bob@example.com'];
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
 
-describe('a release for which a proxy answers 200 with', () => {
-	it.each(falseAnswers)('%s in place of the server ends with 13, and can be resumed', async (_, strike) => {
+describe('a send whose release is answered 200 by a proxy', () => {
+	it.each(
+		falseAnswers,
+	)('ends with 13 and can be resumed if the server never got the release: %s', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'before', only: releaseOf, strike });
@@ -68,7 +70,9 @@ describe('a release for which a proxy answers 200 with', () => {
 		expect(reached()).toEqual(both);
 	});
 
-	it.each(falseAnswers)('%s after the release is checked, and the send continues', async (_, strike) => {
+	it.each(
+		falseAnswers,
+	)('checks the campaign and continues if the server got the release: %s', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'after', only: releaseOf, strike });
@@ -79,7 +83,7 @@ describe('a release for which a proxy answers 200 with', () => {
 
 const releaseOf = /^POST \/ext\/mailings\/[^/]+\/release\/ /;
 
-describe('an import with a malformed final answer', () => {
+describe('an import whose last answer is malformed', () => {
 	it('ends with 7, and continues with --resume', async () => {
 		const { proxy, people, call } = await start();
 		await call('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
@@ -90,7 +94,7 @@ describe('an import with a malformed final answer', () => {
 	});
 });
 
-describe('a creation with an unclear answer', () => {
+describe('a command that creates a record and gets an unclear answer', () => {
 	let service: HostileService;
 	beforeEach(async () => {
 		service = await startHostileService();
@@ -118,8 +122,8 @@ describe('a creation with an unclear answer', () => {
 		['null', { kind: 'json', body: null }, 7],
 	];
 
-	describe.each(creations)('of a %s', (_, words) => {
-		it.each(unclear)('that ends with %s is reported as possibly done', async (_, act, exit) => {
+	describe.each(creations)('for a %s', (_, words) => {
+		it.each(unclear)('reports that the record may exist after %s', async (_, act, exit) => {
 			const { code, error } = await create(words, act);
 			expect({ code, error }).toMatchObject({
 				code: exit,
@@ -132,7 +136,7 @@ describe('a creation with an unclear answer', () => {
 			expect(service.asked()).toHaveLength(1);
 		});
 
-		it('that is refused is not reported as possibly done', async () => {
+		it('reports that nothing was created if the service refuses it', async () => {
 			const refused = await create(words, { kind: 'json', status: 400, body: { name: ['No.'] } });
 			expect(refused).toMatchObject({ code: 5, error: { message: expect.not.stringContaining('may have') } });
 			const away = await create(words, { kind: 'json', status: 403, body: { detail: 'No.' } });

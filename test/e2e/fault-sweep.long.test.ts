@@ -180,7 +180,7 @@ async function tryRound(work: Work, place: Place, fault: Fault): Promise<number 
 
 describe.skipIf(!hasStrace).each(works)('$name (needs strace)', (work) => {
 	it(
-		'is completed by the next run after kills and a failing disk',
+		'is completed by the next run after a kill or disk error at any moment',
 		async () => {
 			const sink = await startSmtpSink();
 			onTestFinished(() => sink.close());

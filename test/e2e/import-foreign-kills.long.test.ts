@@ -26,7 +26,7 @@ describe.skipIf(!isBuilt || missing !== null)(
 	`an import to a Django service (${missing ?? 'django'})`,
 	() => {
 		it(
-			'stores each person once through kills, throttling and lost answers',
+			'stores each person once despite kills, throttling and lost answers',
 			async () => {
 				const home = await makeHome();
 				const path = join(await mkdtemp(join(tmpdir(), 'mailctl-kills-')), 'people.csv');

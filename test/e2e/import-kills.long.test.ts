@@ -56,7 +56,7 @@ describeDatabases('an import that is killed', (databases) => {
 	const faults = isFile ? asked('MAILCTL_FAULTS', 3) : 0;
 
 	it.skipIf(!isBuilt)(
-		'stores each person once on a server if its client is killed',
+		'stores each person once on a server if the client is killed',
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 10_000 : 4_000, kills: 4 });
 			const batch = Math.max(200, Math.ceil(rows / 100));
@@ -79,7 +79,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 
 	it.skipIf(!isBuilt || !hasStrace)(
-		`keeps acknowledged rows if its server is killed${isFile ? ' or its disk fails' : ''} at any write (needs strace)`,
+		`keeps acknowledged rows if the server is killed${isFile ? ' or its disk fails' : ''} at any write (needs strace)`,
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 3_000 : 2_000, kills: 3 });
 			const model = await prepareImport(await databases.create(), rows);
@@ -145,7 +145,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 
 	it.skipIf(!isBuilt || !hasStrace)(
-		'stores each person once on a local database if killed at any write (needs strace)',
+		'stores each person once on a local database if it is killed at any write (needs strace)',
 		async () => {
 			const { rows, kills } = size({ rows: isFile ? 8_000 : 4_000, kills: isFile ? 5 : 4 });
 			const model = await prepareImport(await databases.create(), rows);

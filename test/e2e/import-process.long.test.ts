@@ -34,7 +34,7 @@ function workplace() {
 
 describe.skipIf(!isBuilt)('an import by the built program', () => {
 	it.skipIf(!hasStrace)(
-		'ends with 74 on a full disk, and continues after space is freed (needs strace)',
+		'ends with 74 on a full disk, and continues when the disk has space again (needs strace)',
 		() => {
 			const { shell, people } = workplace();
 			people(30_000);
@@ -50,7 +50,7 @@ describe.skipIf(!isBuilt)('an import by the built program', () => {
 		},
 	);
 
-	it('waits for its request after Ctrl-C, but not after a second one', async () => {
+	it('waits for its running request after the first Ctrl-C, but not after the second', async () => {
 		const { folder, people } = workplace();
 		people(3);
 		const service = await startHanging();

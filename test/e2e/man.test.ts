@@ -26,7 +26,7 @@ describe('the manual pages', () => {
 			if (hidden !== true) expect(main).toContain(flagOf(key));
 	});
 
-	it('contain every command with its options', async () => {
+	it('describe every command with its options', async () => {
 		for (const { path, command } of await allCommands()) {
 			if (command.hidden === true) continue;
 			const page = read(`mailctl-${path.split(' ')[0]}.1`);

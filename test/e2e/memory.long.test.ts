@@ -30,7 +30,9 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('messages that all hav
 		sink.close();
 	});
 
-	it(`all arrive with less than ${limitMb} MB of memory`, { timeout: 300_000 + contents * 200 }, async () => {
+	it(`all arrive while the server uses less than ${limitMb} MB of memory`, {
+		timeout: 300_000 + contents * 200,
+	}, async () => {
 		const { url, token, process: child } = serving;
 		const { peakMb } = await soak({ url, token, pid: child.pid ?? 0, sink }, { contents, clients: 4 });
 		expect(peakMb).toBeLessThan(limitMb);
@@ -40,7 +42,7 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('messages that all hav
 const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
 // With five copies of each file on its way to the disk, memory was 292 MB at the end and 314 MB at most.
-describe.skipIf(!isBuilt || process.platform !== 'linux')('large files', () => {
+describe.skipIf(!isBuilt || process.platform !== 'linux')('large uploaded files', () => {
 	let serving: Serving;
 
 	beforeEach(async () => {
@@ -50,7 +52,7 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('large files', () => {
 		await serving.stop();
 	});
 
-	it('uploaded at once are stored unchanged', { timeout: 120_000 }, async () => {
+	it('are stored unchanged if several are uploaded at once', { timeout: 120_000 }, async () => {
 		const files = [1, 3, 2, 4, 1, 2].map((size) => randomBytes(size * 1_000_000));
 		const put = await Promise.all(
 			files.map(async (body) =>
@@ -67,7 +69,7 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('large files', () => {
 		expect(new Set(kept.map(({ sha256 }) => sha256))).toEqual(new Set(files.map(sha256Of)));
 	});
 
-	it(`are stored with less than ${limitMb} MB of memory`, { timeout: 120_000 }, async () => {
+	it(`are stored while the server uses less than ${limitMb} MB of memory`, { timeout: 120_000 }, async () => {
 		for (let n = 0; n < 8; n++) {
 			const bytes = randomBytes(maxAttachedBytes - n * 1000);
 			const sha256 = sha256Of(bytes);

@@ -30,7 +30,7 @@ const exports = [
 
 describePostgres('a half-sent campaign', (server) => {
 	it.skipIf(!isBuilt)(
-		`moved to PostgreSQL finishes there, and each of ${people} people gets one mail`,
+		`that is moved to PostgreSQL ends there, and each of ${people} people gets one mail`,
 		async () => {
 			const home = await makeHome();
 			const file = join(home, 'news.db');

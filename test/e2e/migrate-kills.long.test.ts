@@ -115,7 +115,7 @@ describePostgres('engine migrate', (server) => {
 		['PostgreSQL', toServer],
 		['a file', toFile],
 	])(
-		'that is killed on the way to %s continues with the same result',
+		'that is killed on the way to %s has the same result after a second run',
 		async (_, begin) => {
 			const { from, to } = await begin();
 			const { points, run: whole } = await measurePoints({ calls }, words(from, to), place);
@@ -127,7 +127,7 @@ describePostgres('engine migrate', (server) => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'continues after a full or failing disk',
+		'completes the move in a second run after a full or failing disk',
 		async () => {
 			const first = await toFile();
 			const { points } = await measurePoints({ calls: databaseCalls }, words(first.from, first.to), place);
@@ -145,7 +145,7 @@ describePostgres('engine migrate', (server) => {
 		timeLimit ?? 240_000,
 	);
 
-	it('makes the old PostgreSQL database reject writes and name the new one', async () => {
+	it('makes the old PostgreSQL database reject writes with the name of the new one', async () => {
 		const { from, to } = await toFile();
 		await moveWhole(from, to);
 		const schema = new URL(from).searchParams.get('schema');

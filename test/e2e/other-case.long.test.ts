@@ -34,7 +34,7 @@ describe.skipIf(missing !== null)(
 		};
 		const all = () => json('subscribers', 'list', '-l', '1', '--all');
 
-		it('create --if-exists update changes a person whose address has another case', async () => {
+		it('create --if-exists update changes a person whose address is stored in another case', async () => {
 			const words = ['subscribers', 'create', '-l', '1', '--email', 'p3@EXAMPLE.com', '--name', 'Three'];
 			expect(await json(...words, '--if-exists', 'update')).toMatchObject({
 				email: 'P3@Example.com',
@@ -53,7 +53,7 @@ describe.skipIf(missing !== null)(
 			expect(await call('subscribers', 'get', '4@example.com', '-l', '1')).toMatchObject({ code: 3 });
 		});
 
-		it('a short import into a long list creates no second row', async () => {
+		it('an import of one row into a long list adds no second row for the person', async () => {
 			await writeFile(join(home, 'few.csv'), 'email,name\np5@example.com,Five\n');
 			expect(await json('subscribers', 'import', join(home, 'few.csv'), '-l', '1')).toMatchObject({
 				created: 0,

@@ -27,7 +27,7 @@ const run = (program: string, ...words: string[]) =>
 	});
 
 describe('the package', () => {
-	it('contains the program and its deployment files only', () => {
+	it('contains only the program and its deployment files', () => {
 		const paths = packed.files.map(({ path }) => path);
 		const [built, rest] = [true, false].map((isBuilt) =>
 			paths.filter((path) => path.startsWith('dist/') === isBuilt),
@@ -64,7 +64,7 @@ describe('the package', () => {
 		expect(packed.unpackedSize).toBeLessThan(14_400_000);
 	});
 
-	it('depends only on packages outside its bundle, and contains licences of the others', async () => {
+	it('depends only on packages outside its bundle, and contains the licences of bundled ones', async () => {
 		const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
 		const texts = await Promise.all(
 			packed.files
@@ -86,7 +86,7 @@ describe('the package', () => {
 			expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+\\n\\n`, 'm'));
 	});
 
-	it('runs the demo from its tarball with installed packages', async () => {
+	it('runs the demo from its tarball with the installed dependencies', async () => {
 		const folder = join(place, 'unpacked');
 		await mkdir(folder);
 		expect(run('tar', '-xzf', join(place, packed.filename), '-C', folder).status).toBe(0);

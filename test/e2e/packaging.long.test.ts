@@ -35,8 +35,8 @@ function lists(text: string, word: RegExp): string[][] {
 /** Returns the script of a health check, which requests port 8080. */
 const scriptOf = (words: readonly string[]) => words[words.indexOf('-e') + 1] ?? '';
 
-describe('the image', () => {
-	it('copies existing files that .dockerignore and the build provide', async () => {
+describe('the Docker image', () => {
+	it('copies only files that the checkout or the build provides, and .dockerignore allows', async () => {
 		const [file, ignored] = await Promise.all([read('Dockerfile'), read('.dockerignore')]);
 		const copies = [...file.matchAll(/^COPY (--from=build )?(.*) \S+$/gm)];
 		const allowed = ignored.split('\n').filter((line) => line.startsWith('!'));
@@ -57,14 +57,14 @@ describe('the image', () => {
 			expect(file).toContain(`COPY --from=build /build/${name} `);
 	});
 
-	it('starts an existing command', async () => {
+	it('starts a command that exists', async () => {
 		const file = await read('Dockerfile');
 		expect(lists(file, /ENTRYPOINT/)).toEqual([['mailctl']]);
 		const [words = []] = lists(file, /CMD/);
 		expect(await dryRun(words)).toEqual(done(words));
 	});
 
-	it('has the health check of Compose, which detects whether a server is ready', async () => {
+	it('has the same health check as the Compose file, which tells whether the server is ready', async () => {
 		const [file, compose] = await Promise.all([read('Dockerfile'), read('packaging/compose.yaml')]);
 		const [[, words = '[]'] = []] = [...file.matchAll(/^HEALTHCHECK .* CMD (\[.*\])$/gm)];
 		const [check = []] = lists(compose, /test:/);
@@ -84,8 +84,8 @@ describe('the image', () => {
 	});
 });
 
-describe('Compose', () => {
-	it('starts existing commands on one database', async () => {
+describe('the Compose file', () => {
+	it('starts commands that exist, on one database', async () => {
 		const text = await read('packaging/compose.yaml');
 		const commands = lists(text, /command:/);
 		expect(commands.map(([command]) => command)).toEqual(['serve', 'worker']);
@@ -98,10 +98,10 @@ describe('Compose', () => {
 	});
 });
 
-describe('systemd', async () => {
+describe('the systemd units', async () => {
 	const services = (await readdir(units)).filter((name) => name.endsWith('.service'));
 
-	it.each(services)('%s starts an existing command', async (name) => {
+	it.each(services)('start a command that exists: %s', async (name) => {
 		const [, line = ''] = /^ExecStart=(.*)$/m.exec(await readFile(join(units, name), 'utf8')) ?? [];
 		const [, inShell] = /^\/bin\/sh -c '(?:exec )?(.*)'$/.exec(line) ?? [];
 		const [program, ...words] = (inShell ?? line).split(' ');
@@ -134,7 +134,7 @@ describe('systemd', async () => {
 		return folder;
 	};
 
-	it.skipIf(!isInstalled('systemd-analyze'))('accepts the units (needs systemd)', async () => {
+	it.skipIf(!isInstalled('systemd-analyze'))('are accepted by systemd (needs systemd)', async () => {
 		const folder = await installed();
 		const paths = (await readdir(folder))
 			.filter((name) => !name.endsWith('.d'))
@@ -145,7 +145,7 @@ describe('systemd', async () => {
 	});
 
 	it.skipIf(!isInstalled('systemd-analyze') || !isInstalled('strace'))(
-		'allows every system call of the program (needs systemd, strace)',
+		'allow every system call of the program (needs systemd, strace)',
 		async () => {
 			const setOf = (name: string): string[] =>
 				runProgram('systemd-analyze', ['syscall-filter', name])

@@ -35,7 +35,7 @@ beforeAll(() => {
 	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('a command whose output never drains does not end with 0', () => {
+it('a command whose output is never written does not end with 0', () => {
 	const never = join(folder, 'never.cjs');
 	writeFileSync(never, 'process.stdout.write = () => true;');
 	expect(shell(`NODE_OPTIONS='--require=${never}' mailctl lists list`)).toMatchObject({
@@ -50,28 +50,28 @@ describe('a pipe', () => {
 		['-o csv | head -1', 'id,email,name'],
 		['| head -1', '1\tp0@example.com'],
 		['-o markdown | head -c 1', '|'],
-	])('whose reader closes early (%s) ends the command with 0 and no message', (rest, start) => {
+	])('whose reader closes it early (%s) lets the command end with 0 and no message', (rest, start) => {
 		const { stdout, stderr } = shell(
 			`mailctl subscribers list -l Readers --all ${rest}; echo "code \${PIPESTATUS[0]}" >&2`,
 		);
 		expect({ start: stdout.slice(0, start.length), stderr }).toEqual({ start, stderr: 'code 0\n' });
 	});
 
-	it('receives every byte of a large document', () => {
+	it('passes on every byte of a large document', () => {
 		const { stdout } = shell('mailctl subscribers list -l Readers -o json | cat');
 		expect(stdout.length).toBeGreaterThan(8 * 64 * 1024);
 		const parsed = JSON.parse(stdout) as { email: string }[];
 		expect([parsed.length, parsed.at(-1)?.email]).toEqual([rows, `p${rows - 1}@example.com`]);
 	});
 
-	it('receives every line with a slow reader', () => {
+	it('passes on every line to a slow reader', () => {
 		const slow = `"$NODE" -e 'process.stdin.pause(); setTimeout(() => process.stdin.pipe(process.stdout), 500)'`;
 		expect(shell(`mailctl subscribers list -l Readers -o ndjson | ${slow} | wc -l`).stdout.trim()).toBe(
 			`${rows}`,
 		);
 	});
 
-	it('that is closed is accepted as stdin', () => {
+	it('that is closed is accepted as standard input', () => {
 		expect(shell('mailctl lists list --fields name <&-')).toEqual({
 			stdout: 'Readers\n',
 			stderr: '',
@@ -84,11 +84,11 @@ describe('a pipe', () => {
 		});
 	});
 
-	it('that is closed as stdout ends the command without a message', () => {
+	it('that is closed as standard output lets the command end without a message', () => {
 		expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
 	});
 
-	it('or file on a full disk ends the command with one clear error and 74', () => {
+	it('or file on a full disk ends the command with 74 and one clear error', () => {
 		const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
 		expect(stderr.split('\n')).toEqual([
 			'error: cannot write to standard output: no space is left on the disk',

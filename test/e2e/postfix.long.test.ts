@@ -66,7 +66,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		});
 	});
 
-	it('defers a mail, which is retried later, and its recipient stays active', async () => {
+	it('defers a mail that mailctl retries later, and its recipient stays active', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bob@example.net')).toBe(0);
 		expect(await messageTo(kept, 'bob@example.net')).toMatchObject({
@@ -98,7 +98,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
 		// Postfix reports 5.0.0 for a reply without an enhanced code, so the text decides.
 		{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: true },
-	])('sends a bounce about $to that explain and ingest understand: hard = $hard', async ({
+	])('sends a bounce about $to that explain and ingest classify alike: hard = $hard', async ({
 		to,
 		status,
 		reply_code,
@@ -146,7 +146,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'copy@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 	});
 
-	it('sends a bounce that matches by its return path, without the original Message-ID', async () => {
+	it('sends a bounce that matches by return path without the original Message-ID', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bare@example.org')).toBe(0);
 		const mail = await keptAbout(trial, 'bare@example.org');

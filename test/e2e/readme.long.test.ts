@@ -85,7 +85,7 @@ describe('the README and the docs', async () => {
 		});
 	}
 
-	it('send the mails of their examples', async () => {
+	it('send exactly the mails of their examples', async () => {
 		await eventually(() => expect(mails).toHaveLength(10));
 		const subjects = mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
 		expect(subjects.sort()).toEqual([
@@ -102,7 +102,7 @@ describe('the README and the docs', async () => {
 		]);
 	});
 
-	it('print the recorded output', async () => {
+	it('print the output that the golden records', async () => {
 		const settle = createSettler({ folder: home, smtp: `127.0.0.1:${sink.port}` });
 		await expectGolden('readme.txt', settle(record.join('\n')));
 	});

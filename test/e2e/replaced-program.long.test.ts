@@ -10,7 +10,7 @@ import { makeProject } from '../support/project.js';
 
 const root = join(import.meta.dirname, '../..');
 
-it('a program that is replaced while it runs can be stopped', async () => {
+it('a server whose program files are replaced while it runs can still be stopped', async () => {
 	const { db, folder } = await makeProject();
 	const place = await mkdtemp(join(tmpdir(), 'mailctl-replaced-'));
 	for (const name of ['bin', 'dist', 'package.json'])

@@ -75,7 +75,7 @@ describe('engine restore', () => {
 	it.each([
 		['the first', []],
 		['not the first', ['cid@example.com']],
-	])('repeats erasures made since the backup that are %s of the database', async (_, before) => {
+	])('repeats the erasures made since the backup, if these are %s of the database', async (_, before) => {
 		const project = await makeProject();
 		const { folder, db, json, run } = project;
 		const erase = (email: string) => json(['subscribers', 'erase', email, '--confirm', email]);
@@ -116,7 +116,7 @@ describe('engine restore', () => {
 		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
 	});
 
-	it('pauses the queue: waiting messages are sent when resumed, those in flight are uncertain', async () => {
+	it('pauses the queue, in which waiting messages stay queued and those in flight become uncertain', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const { db, folder, run, json } = await makeProject({ smtp: sink.port });
@@ -154,7 +154,7 @@ describe('engine restore', () => {
 		});
 	});
 
-	it('requires the typed word restore, even with -y', async () => {
+	it('asks for the typed word restore, even with -y', async () => {
 		const { folder, db, run } = backedUp();
 		for (const words of [[], ['-y'], ['--confirm', 'yes']])
 			expect(run('engine', 'restore', 'copy.db', ...words)).toMatchObject({
@@ -255,7 +255,7 @@ describe('engine restore', () => {
 		]);
 	});
 
-	it('sets a log without a database aside', () => {
+	it('moves away a log that has no database', () => {
 		const { folder, json } = backedUp();
 		const far = join(folder, 'far.db');
 		const one = new Database(far);
@@ -269,7 +269,7 @@ describe('engine restore', () => {
 		expect(keptIn(folder)).toEqual([expect.stringMatching(/^lost\.db\.before-restore-.*-wal$/)]);
 	});
 
-	it('requires the key of wrapped secrets before any change', () => {
+	it('requires the key of the encrypted secrets before it changes anything', () => {
 		const { folder, db, env, run } = workplace(10);
 		const key = { ...env, MAILCTL_KEY: 'a'.repeat(64) };
 		const withKey = (...words: string[]) =>

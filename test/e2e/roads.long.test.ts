@@ -68,8 +68,8 @@ function answerWith(status: number) {
 const page = (response: ServerResponse) =>
 	void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Maintenance</html>');
 
-describe('a campaign on a mailctl server whose GET / is', () => {
-	it.each(failures)('%s once sends to everyone once, whether at its start or later', async (_, strike) => {
+describe('a campaign on a mailctl server behind a faulty proxy', () => {
+	it.each(failures)('is sent once to everyone if GET / fails once: %s', async (_, strike) => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', strike });
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		expect(reached()).toEqual(all);
@@ -79,7 +79,7 @@ describe('a campaign on a mailctl server whose GET / is', () => {
 		expect(reached()).toEqual(all);
 	});
 
-	it.each(failures)('%s every time ends with 6 or 7, and nothing is sent', async (_, strike) => {
+	it.each(failures)('ends with 6 or 7 and sends nothing if GET / always fails: %s', async (_, strike) => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike });
 		const lost = await call('--retries', '1', ...job());
 		expect([6, 7]).toContain(lost.code);
@@ -94,8 +94,8 @@ describe('a campaign on a mailctl server whose GET / is', () => {
 	});
 });
 
-describe('a campaign started on one kind of service', () => {
-	it('ends with 2 if a mailctl server becomes another service, and nobody gets it twice', async () => {
+describe('a campaign whose service changes', () => {
+	it('ends with 2 if a mailctl server becomes another service, and nobody gets the mail twice', async () => {
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [
@@ -115,7 +115,7 @@ describe('a campaign started on one kind of service', () => {
 		expect(await call('campaigns', 'get', 'november')).toMatchObject({ code: 0 });
 	});
 
-	it('does not continue if another service becomes mailctl', async () => {
+	it('does not continue if another service becomes a mailctl server', async () => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		await eventually(async () => expect(await reached()).toEqual(all));

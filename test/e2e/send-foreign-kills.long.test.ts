@@ -110,7 +110,7 @@ function expectOnce(unknown: ReadonlySet<string>): void {
 
 describe.skipIf(!isBuilt)('a campaign on another service', () => {
 	it(
-		'sends to everybody once despite kills, except for calls in flight, which become uncertain',
+		'is sent once to everybody despite kills, and calls in flight become uncertain',
 		async () => {
 			const span = Math.floor(rows / (kills + 2));
 			const random = seeded();
@@ -137,7 +137,7 @@ describe.skipIf(!isBuilt)('a campaign on another service', () => {
 	);
 
 	it.skipIf(!hasStrace)(
-		'sends to everybody once if it is killed at any write, or if the disk fails there (needs strace)',
+		'is sent once to everybody if a kill or disk error happens at any write (needs strace)',
 		async () => {
 			const words = () => [
 				programPath,

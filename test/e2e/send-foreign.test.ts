@@ -46,7 +46,7 @@ async function table(rows: number): Promise<string> {
 }
 
 describe('send --list on a service without campaigns', () => {
-	it('sends to every active subscriber with their variables, and says that the service reports no delivery', async () => {
+	it('sends each active subscriber a mail with their variables, and says that delivery is not reported', async () => {
 		const { service, call } = await start({ subscribers });
 		const { code, stdout, stderr } = await call(
 			...['send', ...mail, ...'--list 1 --campaign november -y --expect-count 2 -o json'.split(' ')],
@@ -83,7 +83,7 @@ describe('send --list on a service without campaigns', () => {
 });
 
 describe('send --csv on a service without campaigns', () => {
-	it('ends with 13 if a call was not answered, and repeats it only on request', async () => {
+	it('ends with 13 if a call got no answer, and repeats that call only on request', async () => {
 		let isBroken = true;
 		const { service, call } = await start({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? { kind: 'cut' } : { kind: 'make' }),
@@ -109,7 +109,7 @@ describe('send --csv on a service without campaigns', () => {
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
-	it('stops with 5 if the sender is refused, and resume continues when the sender is verified', async () => {
+	it('stops with 5 if the sender is refused, and can be resumed after its verification', async () => {
 		let isVerified = false;
 		const { service, call } = await start({
 			react: () =>
@@ -165,7 +165,7 @@ describe('an option that the service does not support', () => {
 			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 			says: 'this service does not support --campaign',
 		},
-	])('is rejected before anything is sent: $words', async ({ words, says }) => {
+	])('is rejected before anything is sent: send $words', async ({ words, says }) => {
 		const { service, call } = await start({ subscribers });
 		const run = await call('send', ...mail, ...words);
 		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });

@@ -40,7 +40,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect((await serving.fetch('/sub/lists/', { token: 'wrong' })).status).toBe(401);
 	});
 
-	it('is ready only after its token exists', async () => {
+	it('is ready only after its admin token exists', async () => {
 		const project = await makeProject();
 		const port = await freePort();
 		const lock = new Database(project.db);
@@ -76,7 +76,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await sink.until(1);
 	});
 
-	it('finishes its requests on SIGTERM and Ctrl-C, and ends with 0', async () => {
+	it('finishes running requests on SIGTERM and Ctrl-C, and ends with 0', async () => {
 		for (const signal of ['SIGTERM', 'SIGINT'] as const) {
 			const serving = await serve();
 			const answers = Promise.all(
@@ -99,7 +99,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		}
 	});
 
-	it('returns leases if it is stopped before a slow mail server answers', async () => {
+	it('returns leases if it is stopped while a slow mail server holds a message', async () => {
 		const sink = await newSink({ onMailFrom: () => undefined });
 		const serving = await serve({ smtp: sink.port });
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });
@@ -108,7 +108,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect(await serving.project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('loses nothing it acknowledged if it is killed, and sends it after the next start', async () => {
+	it('keeps everything it acknowledged if it is killed, and sends it after the next start', async () => {
 		const sink = await newSink();
 		const first = await serve({ smtp: sink.port });
 		const to = Array.from({ length: 40 }, (_, at) => `a${at}@example.com`);
@@ -139,7 +139,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 });
 
 describePostgres('mailctl serve on a PostgreSQL server that becomes read-only', (server) => {
-	it('answers 503, and is not ready, until writes work again', async () => {
+	it('answers 503 and is not ready until writes work again', async () => {
 		const url = await server.createDatabase();
 		const serving = await serve({ project: await makeProject({ db: url }) });
 		const name = new URL(url).pathname.slice(1);

@@ -121,7 +121,7 @@ function place(): string {
 
 describe.skipIf(!isBuilt)('a service that never answers', () => {
 	const cases = remote.flatMap((words) => ends.map((end) => ({ line: words.join(' '), words, end })));
-	it.concurrent.each(cases)('is abandoned by $line at $end', async ({ words, end }) => {
+	it.concurrent.each(cases)('does not keep $line from ending at $end', async ({ words, end }) => {
 		const ended = await endingAgainst(words, end);
 		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt(end, words) });
 	});
@@ -160,7 +160,11 @@ describe.skipIf(!isBuilt)('a mail server that never answers', () => {
 		}),
 	);
 
-	it.concurrent.each(cases)('is abandoned by $line at $end with $code', async ({ words, end, code }) => {
+	it.concurrent.each(cases)('does not keep $line from ending at $end with $code', async ({
+		words,
+		end,
+		code,
+	}) => {
 		const ended = await endingOf(async (deadlineMs) => {
 			const { port, reached, close } = await startSilence();
 			const cwd = await placeWithQueue(port);

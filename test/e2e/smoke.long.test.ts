@@ -95,7 +95,7 @@ describe('smoke with a limited token', () => {
 		};
 	};
 
-	it('fails the checks of the requested changes', async () => {
+	it('fails the checks of the changes that the token may not make', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
 		const says = (path: string) => `the token may not do that: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
@@ -110,7 +110,7 @@ describe('smoke with a limited token', () => {
 		});
 	});
 
-	it('skips what it cannot read, and passes', async () => {
+	it('skips what the token may not read, and passes', async () => {
 		const { code, deviations, failed, skipped } = await withScope('send', []);
 		expect({ code, deviations, failed }).toEqual({ code: 0, deviations: [], failed: [] });
 		const ids = skipped.map(({ id }) => id);
@@ -122,7 +122,7 @@ describe('smoke with a limited token', () => {
 });
 
 describe.skipIf((await djangoMissing()) !== null)('smoke on an independent service', () => {
-	it('passes with throttling and without authentication challenges, and lists deviations', async () => {
+	it('passes despite throttling and missing authentication challenges, and lists deviations', async () => {
 		const django = await startDjango({ flaky: true, retryAfter: 0, noChallenge: true });
 		const env = { MAILCTL_TOKEN: django.token };
 		const words = ['--full', '--send-to', 'sink@example.com', '--from', django.sender, '-o', 'json'];
@@ -287,7 +287,7 @@ const defects: readonly Defect[] = [
 ];
 
 describe('smoke on a server with one defect', () => {
-	it.each(defects)('finds $name', async ({ words, tamper, check, says }) => {
+	it.each(defects)('reports it: $name', async ({ words, tamper, check, says }) => {
 		const before = await holdings();
 		const proxy = await startTampering(server.baseUrl, tamper);
 		const { code, stdout } = await smoke(proxy.baseUrl, [...words, '-o', 'json']);
@@ -303,7 +303,7 @@ describe('smoke on a server with one defect', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('reports that nothing is deleted, and lists the remaining records', async () => {
+	it('reports that nothing was deleted, and lists the remaining records', async () => {
 		const proxy = await startTampering(
 			server.baseUrl,
 			answering(({ method: name }) => name === 'DELETE', { status: 204, body: undefined }),
@@ -390,7 +390,7 @@ describe('smoke on a server with one defect', () => {
 			},
 			says: 'field 1: date_created is "2026-11-21T10:00:00Z", not <YYYY-MM-DDTHH:MM:SS.ffffff>',
 		},
-	])('lists $name as a deviation, and passes', async ({ change, says }) => {
+	])('lists it as a deviation and passes: $name', async ({ change, says }) => {
 		const tamper = changing(isGet(/^\/sub\/fields\//), change);
 		const proxy = await startTampering(server.baseUrl, tamper);
 		const { code, stdout } = await smoke(proxy.baseUrl, ['--only', 'fields', '-o', 'json']);
@@ -419,7 +419,7 @@ describe('smoke that is interrupted', () => {
 	it.each([
 		['SIGINT', 130],
 		['SIGTERM', 143],
-	] as const)('cleans up on %s, and still reports', async (signal, expected) => {
+	] as const)('deletes its records on %s, and still reports', async (signal, expected) => {
 		const before = await holdings();
 		const stop = new AbortController();
 		const proxy = await startTampering(
@@ -458,7 +458,7 @@ describe('smoke that is interrupted', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('leaves records if it is killed, until --cleanup-only removes them', async () => {
+	it('leaves its records if it is killed, until --cleanup-only deletes them', async () => {
 		const before = await holdings();
 		let tell: () => void = () => {};
 		const reached = new Promise<void>((resolve) => {

@@ -90,7 +90,10 @@ describePostgres('a command that waits for a lock on PostgreSQL', (server) => {
 			.filter((word) => word !== '')
 			.map((word) => (/^(.*\.csv|mail\.yaml|mails\.d)$/.test(word) ? join(home, word) : word));
 
-	it.each(Object.entries(calls))('is rolled back by Ctrl-C, and says so: %s', async (path, [line, says]) => {
+	it.each(Object.entries(calls))('is rolled back by Ctrl-C, and its error says so: %s', async (path, [
+		line,
+		says,
+	]) => {
 		const before = await kept();
 		const stop = new AbortController();
 		const argv = wordsOf(path, line);

@@ -15,7 +15,7 @@ import { runProgram } from '../support/run-program.js';
 const endless = Array.from({ length: 9 }).reduce<string>((inner) => `length(map(&${inner}, $))`, '@');
 
 it.skipIf(!isBuilt).each(['SIGINT', 'SIGTERM'] as const)(
-	'an endless --query is ended by %s',
+	'a command with an endless --query is ended by %s',
 	async (signal) => {
 		const child = startProgram(['commands', '--query', endless], {
 			HOME: mkdtempSync(join(tmpdir(), 'mailctl-')),
@@ -26,12 +26,17 @@ it.skipIf(!isBuilt).each(['SIGINT', 'SIGTERM'] as const)(
 	},
 );
 
-it.skipIf(!isBuilt)('an endless --query is ended by its deadline, also in JSON', () => {
-	const words = ['commands', '--query', endless, '--deadline', '1s'];
-	const { status, stderr } = runProgram(process.execPath, [programPath, ...words, '-o', 'json'], { env: {} });
-	expect(status).toBe(12);
-	expect(JSON.parse(stderr).error).toMatchObject({ exit_code: 12, message: 'out of time: --deadline 1s' });
-});
+it.skipIf(!isBuilt)(
+	'a command with an endless --query is ended by its deadline, also with JSON output',
+	() => {
+		const words = ['commands', '--query', endless, '--deadline', '1s'];
+		const { status, stderr } = runProgram(process.execPath, [programPath, ...words, '-o', 'json'], {
+			env: {},
+		});
+		expect(status).toBe(12);
+		expect(JSON.parse(stderr).error).toMatchObject({ exit_code: 12, message: 'out of time: --deadline 1s' });
+	},
+);
 
 describe.skipIf(!isBuilt)('a command in a long SQLite statement', () => {
 	it('is ended by SIGTERM at once, and rolled back', async () => {
@@ -105,11 +110,11 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 
 	it.each(
 		commands.map((argv) => ({ argv, named: argv.map((word) => (word === pipe ? 'PIPE' : word)).join(' ') })),
-	)('without a writer is ended by its deadline: $named', async ({ argv }) => {
+	)('is ended by its deadline if the pipe has no writer: $named', async ({ argv }) => {
 		expect(await ends(argv)).toEqual(outOfTime);
 	});
 
-	it('receives all bytes as soon as there is a writer', async () => {
+	it('receives every byte from a writer that comes late', async () => {
 		const child = startProgram([...one, '--text-file', pipe, '-n', '--preview', 'text'], env);
 		let stdout = '';
 		child.stdout.on('data', (chunk) => {

@@ -38,7 +38,7 @@ async function workplace(TERM = 'xterm') {
 	return { at, mailctl };
 }
 
-describe.skipIf(!isBuilt || !hasPython)('standard input that is a terminal', () => {
+describe.skipIf(!isBuilt || !hasPython)('a terminal as standard input', () => {
 	it.each([
 		['subscribers import - -l 1 --rejects r.csv', ''],
 		[
@@ -47,7 +47,7 @@ describe.skipIf(!isBuilt || !hasPython)('standard input that is a terminal', () 
 		],
 		['send --to ann@example.com --from news@example.com --subject S --text-file -', ''],
 		['lists list --token-stdin --base-url http://127.0.0.1:9', ''],
-	])('is released when Ctrl-C ends mailctl %s', async (words, told) => {
+	])('lets Ctrl-C end the command: mailctl %s', async (words, told) => {
 		const shown = (await workplace('dumb')).at(words).replaceAll('\r', '');
 		expect(shown).toBe(`email\n^C${told}interrupted\nended 130\n`);
 	});

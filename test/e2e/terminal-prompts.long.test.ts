@@ -87,7 +87,7 @@ function rowsOf(file: string): Record<string, unknown[]> {
 	return Object.fromEntries(rows);
 }
 
-describe.skipIf(!canRun)('a confirmation that is not given', () => {
+describe.skipIf(!canRun)('a confirmation that the user refuses', () => {
 	const place = () => filled();
 	const severe: readonly (readonly [string, string])[] = [
 		['lists delete 1', 'Type Readers to confirm:'],
@@ -116,7 +116,7 @@ describe.skipIf(!canRun)('a confirmation that is not given', () => {
 	});
 });
 
-describe.skipIf(!canRun)('a late question that is canceled', () => {
+describe.skipIf(!canRun)('a later question that the user cancels', () => {
 	const late: readonly (readonly [string, readonly Step[]])[] = [
 		[
 			'subscribers erase',
@@ -155,7 +155,7 @@ describe.skipIf(!canRun)('the terminal after a question ended by a signal', () =
 	it.each([
 		['SIGINT', '130'],
 		['SIGTERM', '143'],
-	])('is unchanged: %s', (name, end) => {
+	])('has its settings back: %s', (name, end) => {
 		const { at } = filled();
 		expect(at(80, ['lists', 'create'], [['Name of the list:', `kill ${name}`]]).end).toBe(end);
 		expect(at(80, ['lists', 'get'], [['❯ Readers', `kill ${name}`]]).end).toBe(end);
@@ -215,7 +215,7 @@ describe.skipIf(!canRun)('the editor for a text', () => {
 });
 
 describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at %i columns', (columns) => {
-	it('has the same effect: subscribers import', () => {
+	it('does the same as the guide: subscribers import', () => {
 		const { at, asPrinted, folder } = filled();
 		writeFileSync(join(folder, "it's.csv"), 'Kontakt,Umsatz (€)\nbob@example.com,12\n');
 		const { shown, end } = at(
@@ -229,7 +229,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 		expect(again.command).toContain(`'Umsatz (€)=umsatz'`);
 	});
 
-	it('has the same effect: send with an unreachable mail server', () => {
+	it('does the same as the guide: send with an unreachable mail server', () => {
 		const { at, asPrinted, mailctl, folder } = filled();
 		writeFileSync(join(folder, "it's.txt"), 'Hi #name#\n');
 		const { shown, end } = at(

@@ -69,8 +69,8 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 	});
 });
 
-describe('files', () => {
-	it('are private with any umask', async () => {
+describe('files of the program', () => {
+	it('are private, whatever the umask', async () => {
 		const { folder, env } = workplace();
 		const script =
 			'umask 000; "$NODE" "$P" lists create --name L --email-reason r -q && "$NODE" "$P" config set output json';

@@ -26,7 +26,7 @@ if (threads.isMainThread) {
 `;
 
 it.runIf(availableParallelism() > 1)(
-	'a worker with a failing store ends with 74, and the next run sends the rest',
+	'a worker ends with 74 if its store fails, and the next run sends the rest',
 	async () => {
 		sink = await startSmtpSink();
 		const { db, folder, file, json } = await makeProject({ smtp: sink.port });

@@ -25,7 +25,7 @@ it.skipIf(!isBuilt)(
 
 describePostgres('send --list on PostgreSQL', (server) => {
 	it.skipIf(!isBuilt)(
-		'sends one mail to each subscriber, whatever is killed',
+		'sends each subscriber one mail, whatever is killed',
 		async () => {
 			await killWhileStaging(await server.createDatabase());
 		},

@@ -60,7 +60,7 @@ if (noPgbouncer !== null) describe.skip(noPgbouncer, () => it('PgBouncer is miss
 
 describe.skipIf(missing !== null || !isBuilt)(`several machines (${missing ?? 'network namespaces'})`, () => {
 	it.each(ways)(
-		`send to ${messages} people once $way, with one cut off for ${cutMs / 1_000} s`,
+		`send one mail to each of ${messages} people, with one cut off for ${cutMs / 1_000} s (database: $way)`,
 		async ({ isPooled }) => {
 			const { machines, close } = makeMachines('database', 'one', 'two', 'mail');
 			onTestFinished(close);

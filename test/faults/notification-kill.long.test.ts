@@ -67,7 +67,7 @@ async function startFailing() {
 }
 
 it(
-	`delivers ${notifications} of ${notifications} webhook calls with one id each, despite faults and kills`,
+	`the sender delivers ${notifications} of ${notifications} webhook calls, each with one id, despite faults and kills`,
 	async () => {
 		const receiver = await startFailing();
 		const begin = Date.now();

@@ -28,7 +28,7 @@ async function untilSent(sink: SmtpSink, count: number, child: ChildProcess): Pr
 
 describeDatabases('send --csv', (databases) => {
 	it.skipIf(!isBuilt)(
-		`sends to ${rows} people despite ${kills} kills, and repeats at most ${window} mails a kill`,
+		`sends to ${rows} people despite ${kills} kills, and repeats at most ${window} mails per kill`,
 		() => sendKilled(databases),
 		timeLimit,
 	);

@@ -70,7 +70,7 @@ const moments = {
 
 describeDatabases('a worker', ({ kind, create }) => {
 	it.skipIf(!hasStrace).each(moments[kind])(
-		`killed at $moment sends every message, and repeats at most ${window} a kill (needs strace)`,
+		`that is killed at $moment sends every message, and repeats at most ${window} per kill (needs strace)`,
 		async ({ moment, calls }) => {
 			const whole = await begin(await create());
 			const { points } = await measurePoints({ calls }, nextStart(whole));

@@ -94,7 +94,7 @@ describe('a token with the scope send', () => {
 		expect(await stage(1)).toMatchObject({ rejects: [] });
 	});
 
-	it('gets the same answer for another token’s record as for a missing one', async () => {
+	it('gets the same error for another token’s record as for a missing one', async () => {
 		const { id, key } = await openOf('shop');
 		const campaigns = await of('news', 'campaigns');
 		for (const [what, ask] of everything(campaigns, id))

@@ -70,7 +70,7 @@ function pathsOf({ path }: Operation, placeholders: Readonly<Record<string, read
 }
 
 describePostgres('a server on PostgreSQL', (server) => {
-	it('gives the answers of one on SQLite, in the same order, for odd parameters and ids', async () => {
+	it('gives the same answers as one on SQLite, even for odd parameters and ids', async () => {
 		const [sqlite, postgres] = [await deployOn(':memory:'), await deployOn(await server.createProject())];
 		const made: string[] = [];
 		for (const [path, body] of records) {

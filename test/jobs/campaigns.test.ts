@@ -44,7 +44,7 @@ async function* people(count: number, onRow: (row: number) => void = () => {}): 
 }
 
 describe('staging rows of a source', () => {
-	it('sends batches and reports the end', async () => {
+	it('sends the rows in batches, and then reports that the source has ended', async () => {
 		const sink = fakeSink();
 		const seen: number[] = [];
 		await stageRows({
@@ -62,7 +62,7 @@ describe('staging rows of a source', () => {
 		expect([seen, sink.completeAt()]).toEqual([[0, 2, 4, 5], 5]);
 	});
 
-	it('continues after acknowledged rows, and reports the end only after the last row', async () => {
+	it('continues after the acknowledged rows, and reports the end only after the last row', async () => {
 		const sink = fakeSink(3);
 		await stageRows({ session: { id: 'm', position: 3 }, rows: people(5), sink });
 		expect([sink.kept, sink.completeAt()]).toEqual([['r3', 'r4'], 5]);
@@ -153,7 +153,7 @@ it('a joined column still has its own variable, unless it is mapped or left out'
 	]);
 });
 
-describe('a column that the text names', () => {
+describe('a text that names a column instead of its variable', () => {
 	it.each([
 		['Hello #Имя#!', [['Имя', 'Имя', 'imya']]],
 		[
@@ -181,7 +181,7 @@ describe('a column that the text names', () => {
 		['No. #5 in #Имя#', [['Имя', 'Имя', 'imya']]],
 		['a { color: #fff } b { color: #000; } #city', []],
 		['nothing', []],
-	])('is found in %j', (text, expected) => {
+	])('is detected: %j', (text, expected) => {
 		expect(found(text)).toEqual(expected);
 	});
 });
@@ -213,7 +213,7 @@ describe('the columns of a campaign', () => {
 		[['EMAIL'], [], { email: 0, variables: ['0:EMAIL'], ignored: [] }],
 		[['email', 'mail'], ['mail=mail'], { email: 0, variables: ['1:mail'], ignored: [] }],
 		[['email', '_line', '_code'], [], { email: 0, variables: [], ignored: ['_line', '_code'] }],
-	])('are mapped from %j with %j to %j', (header, map, expected) => {
+	])('of the header %j with --map %j become %j', (header, map, expected) => {
 		expect(columnsOf(header, map)).toEqual(expected);
 	});
 
@@ -223,7 +223,7 @@ describe('the columns of a campaign', () => {
 		[['email', 'First Name', 'first_name'], [], ['same_target']],
 		[['email', 'E-Mail'], [], ['same_target']],
 		[['email', 'a'], ['b=c'], ['unknown_map_source']],
-	])('are rejected for %j with %j: %j', (header, map, codes) => {
+	])('of the header %j with --map %j are rejected: %j', (header, map, codes) => {
 		expect(columnsOf(header, map)).toEqual(codes);
 	});
 });
@@ -270,7 +270,7 @@ describe('a line of send requests', () => {
 		return rows;
 	};
 
-	it('is its JSON, or the reason why it is invalid', async () => {
+	it('becomes its JSON, or the reason why it is invalid', async () => {
 		expect(await read('{"to": ["a"]}', '[1]', '{', Buffer.from([0x22, 0xff, 0x22]))).toEqual([
 			{ line: 1, request: { to: ['a'] } },
 			{ line: 2, request: [1] },

@@ -184,7 +184,7 @@ describe('an import that is resumed', () => {
 		}
 	});
 
-	it('has the same result if the second run has other batches', async () => {
+	it('has the same result if the second run has batches of another size', async () => {
 		const meant = await inTwoRuns(null, 'before');
 		for (const loss of ['before', 'after'] as const) {
 			for (const stopAt of [10, 40]) {
@@ -231,7 +231,7 @@ describe('a limit of errors across runs', () => {
 		return ends;
 	}
 
-	it('counts earlier rejects: the same limit stops at once, a higher one continues', async () => {
+	it('counts the rejects of earlier runs: the same limit stops at once, a higher one continues', async () => {
 		expect(await runs(5, 5, 12, null)).toEqual([
 			'too_many_errors 7 of 33',
 			'too_many_errors 7 of 33',

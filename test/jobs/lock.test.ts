@@ -40,7 +40,7 @@ describe('a lock on a file', () => {
 		await lock.release();
 	});
 
-	it('is taken after a holder without a name releases it', async () => {
+	it('can be taken when a holder that left no id releases it', async () => {
 		const leaving = new Sqlite(`${path}.lock`);
 		leaving.exec('BEGIN EXCLUSIVE');
 		setTimeout(() => leaving.close(), 400);

@@ -303,7 +303,7 @@ describe('an import session', () => {
 	const spec = () => ({ list_id: deployment.listId, on_conflict: 'update', reactivate: false }) as const;
 	const batch = (first: number, ...cells: string[]) => ({ first, columns: ['email'], cells });
 
-	it('repeats the answer to a batch, and rejects a gap', async () => {
+	it('repeats its answer to a repeated batch, and rejects a gap', async () => {
 		await start();
 		const imports = new SingleImports(deployment.api, { concurrency: 2, keep: null });
 		const { id } = await imports.open('k', spec());

@@ -34,7 +34,7 @@ describe('column names', () => {
 		'mail',
 		'\uFEFFemail',
 		'Ｅmail',
-	])('include %j for the email', (name) => expect(targets([name])).toEqual(['0→email']));
+	])('for the email include %j', (name) => expect(targets([name])).toEqual(['0→email']));
 
 	it('include the keys of a record, and fields by variable, by name and as meta.VARIABLE', () => {
 		expect(targets(['Email', 'NAME', 'Is Active', 'disable reason', 'City', 'meta.plan'])).toEqual([
@@ -231,7 +231,7 @@ describe('column names in other languages', () => {
 		'E-posta',
 		'邮箱',
 		'이메일',
-	])('include %s for the email', (name) => {
+	])('for the email include %s', (name) => {
 		expect(map([name])).toMatchObject({
 			kind: 'mapped',
 			mapping: { columns: [{ index: 0, target: 'email' }] },
@@ -278,7 +278,11 @@ describe('columns that say who may get mail', () => {
 	};
 	const two = sampled(['a@x', 'b@x'], ['active', 'unsubscribed'], ['', '2026-01-01']);
 
-	it.each(['refuse', 'create', 'ignore'] as const)('are rejected with the option %s', (unknown) => {
+	it.each([
+		'refuse',
+		'create',
+		'ignore',
+	] as const)('are rejected, however unknown columns are treated: %s', (unknown) => {
 		expect(findings(['email', 'Status', 'UNSUB_TIME'], { unknown, sampled: two })).toEqual([
 			'state Status',
 			'state UNSUB_TIME',
@@ -297,7 +301,7 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
-	it('become new fields only with meta.FIELD or beside another state', () => {
+	it('become new fields only as meta.FIELD, or beside another column about who may get mail', () => {
 		const as = (target: string) => ({ unknown: 'create', map: [`Status=${target}`], sampled: two }) as const;
 		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
 		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);

@@ -66,7 +66,7 @@ describe('a file', () => {
 		['a delimiter that is not detected', 'sep=:\nemail:name\na@x:Doe, John\n', ':'],
 		['quotes, and padding delimiters', '"sep=;";\nemail;name\na@x;Doe, John\n', ';'],
 		['UTF-16', iconv.encode('sep=;\nemail;name\na@x;Doe, John\n', 'utf-16le', { addBOM: true }), ';'],
-	])('takes the delimiter from a first line sep= with %s', async (_, text, delimiter) => {
+	])('may name its delimiter in a first line sep= with %s', async (_, text, delimiter) => {
 		for (const chunk of [1, 65_536]) {
 			const table = await readTable(text, { chunk });
 			expect(table).toMatchObject({ delimiter, header: ['email', 'name'] });
@@ -110,7 +110,7 @@ describe('a file', () => {
 		});
 	});
 
-	it('rejects a row with an invalid character', async () => {
+	it('has a row with an invalid character rejected', async () => {
 		const bytes = Buffer.concat([
 			iconv.encode('email;имя\na@x;Анна\nb@x;', 'windows-1251'),
 			Buffer.from([0xc0, 0x98]),

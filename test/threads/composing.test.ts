@@ -174,7 +174,7 @@ describe('mails composed by threads', () => {
 		});
 	});
 
-	it('are reported as unsendable by the process if they cannot be composed', async () => {
+	it('are composed again by the process, as unsendable, if the thread cannot compose them', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		await whileComposing(ahead, 200, async () => {

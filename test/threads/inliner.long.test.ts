@@ -34,7 +34,7 @@ describe('inlining CSS', () => {
 		expect(result).toContain('<!--[if mso]><b>o</b><![endif]-->');
 	});
 
-	it('keeps entities in style attributes, and skips declarations without a name', async () => {
+	it('keeps entities in style attributes, and leaves HTML unchanged if a declaration has no name', async () => {
 		const html =
 			'<style>p{color:red}</style><p style="font-family: &quot;A B&quot;, &#39;C&#39;; margin: 0">x</p>';
 		expect(await shown(html)).toBe(`<p style="color: red; font-family: 'A B', 'C'; margin: 0;">x</p>`);
@@ -53,7 +53,7 @@ describe('inlining CSS', () => {
 		['td align="left"', 'text-align: start', '<td align="left">'],
 		['td valign="top"', 'vertical-align: 3px', '<td valign="top">'],
 		['td width="90"', 'width: 50%', '<td width="50%">'],
-	])('keeps the author’s <%s> if an attribute cannot have %s', async (tag, css, kept) => {
+	])('sets an attribute of <%s> only if it can have the value of %s', async (tag, css, kept) => {
 		const [name = ''] = tag.split(' ');
 		for (const [sheet, own] of [
 			[css, ''],

@@ -58,7 +58,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await isFound('named', noon + 400 * day)).toBe(true);
 		});
 
-		it('exist for another client only after that client uploads the bytes', async () => {
+		it('exist for another client only after that client uploads the same bytes', async () => {
 			const file = { sha256: shaOf('a'), now: noon };
 			const bytes = Buffer.from('a');
 			const tries = async (seen: object) => {
@@ -101,7 +101,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await read('file')).toBeNull();
 		});
 
-		it('can be checked before they are uploaded', async () => {
+		it('may still be missing when a campaign is only checked', async () => {
 			const campaign = { ...campaignOf('news', withFiles('never')), id: newUuid() };
 			expect(await store.writes.openCampaign({ ...campaign, is_trial: true })).toMatchObject({
 				kind: 'opened',

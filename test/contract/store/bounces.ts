@@ -84,7 +84,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
 		});
 
-		it('is predicted without a change, with the result that recording gives', async () => {
+		it('is predicted without a change, and recording it gives the predicted result', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const hard = report(message, [failed('ann@example.org')]);
@@ -173,7 +173,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(outcome).toEqual({ kind: 'unmatched' });
 		});
 
-		it('has to wait while the message is leased, and is ignored if it was never sent', async () => {
+		it('has to wait while its message is leased, and is ignored if the message was never sent', async () => {
 			await send(store, ['ann@example.org']);
 			const [waiting] = (await store.reads.pageMessages({ page: 1, page_size: 1, filter: {} })).results;
 			const early = report(waiting?.id ?? '', [failed('ann@example.org')]);

@@ -72,7 +72,7 @@ export function describeCalls(open: OpenEmpty): void {
 			]);
 		});
 
-		it('joins a campaign that was opened with its UUID', async () => {
+		it('keeps its calls if a campaign is opened later with its UUID', async () => {
 			const id = await sendBulk(['a@example.org']);
 			await store.writes.openCampaign({ ...campaignOf('named'), id });
 			expect((await pageOf(id)).results).toMatchObject([{ key: 'named', state: 'staged' }]);
@@ -128,7 +128,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 		});
 
-		it('cannot be forgotten, because it was released', async () => {
+		it('cannot be canceled and forgotten, because its calls count as released', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			expect(await store.writes.cancelCampaign({ campaign, forget: true, now: noon })).toEqual({
 				kind: 'released',

@@ -43,7 +43,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 		const release = (campaign: string, expect_count: number) =>
 			store.writes.releaseCampaign({ campaign, expect_count, now: noon + hour });
 
-		it('free their key only if they are canceled before their release', async () => {
+		it('make their name available again only if they are canceled before their release', async () => {
 			const first = await staged('job');
 			await store.writes.cancelCampaign({ campaign: first, now: noon });
 			const plain = campaignOf('job');
@@ -109,7 +109,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
 			['a list', () => store.writes.deleteList({ id: list_id, now: noon })],
 			['a subscriber', () => store.writes.deleteSubscriber({ list_id, id: 1, now: noon })],
-		])('revoke leases of %s that was deleted, so that nothing more is sent', async (what, cancel) => {
+		])('send no leased message after a cancellation or deletion of %s', async (what, cancel) => {
 			const campaign = what === 'send calls' ? newUuid() : await releasedCampaign(store, list_id, 'job');
 			if (what === 'send calls')
 				await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK', campaign });
@@ -127,7 +127,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
-		it('count messages of joined send calls separately, before and after a release', async () => {
+		it('count messages of send calls with their UUID separately, before and after a release', async () => {
 			const campaign = await staged('job');
 			const page = { page: 1, page_size: 9, key: 'job', now: noon };
 			const told = async () => ({

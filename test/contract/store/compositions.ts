@@ -85,7 +85,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished()).toMatchObject([{ state: 'queued', deaths: 1 }]);
 		});
 
-		it('is not suspect after a worker returned it', async () => {
+		it('is not suspect after its worker gave it back', async () => {
 			const { message, fence } = await leased(noon);
 			await store.queue.beginComposing({ message, fence });
 			const outcome = { kind: 'released', why: 'drain' } as const;
@@ -93,14 +93,14 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 		});
 
-		it('is not marked under a lost lease', async () => {
+		it('is not marked as being composed by a worker that lost its lease', async () => {
 			const first = await leased(noon);
 			await leased(noon + hour);
 			await store.queue.beginComposing(first);
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('starts without crashes after a person retries it', async () => {
+		it('starts again with no counted crash after a person retries it', async () => {
 			const again = await dieAt(noon);
 			await store.writes.changeMessage({ id, action: 'retry', now: noon + hour });
 			expect(await unfinished()).toEqual([]);
@@ -108,7 +108,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('queued');
 		});
 
-		it('starts without crashes after an outcome is recorded', async () => {
+		it('starts again with no counted crash after an outcome is recorded', async () => {
 			const { message, fence } = await leased(await dieAt(noon));
 			await store.queue.beginComposing({ message, fence });
 			await store.queue.endComposing({ message, fence });

@@ -91,7 +91,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			});
 		});
 
-		it('are created once for the first event of people and of bots, and once for each link', async () => {
+		it('are created once for people, once for bots, and once for each clicked link', async () => {
 			await hookOf('REDIRECTED');
 			const message = await sent();
 			const click = (link: number, machine: boolean) =>
@@ -149,7 +149,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(hooksOf(await lease({ each: 9, shares: [[crowded, 1]] }))).toEqual([crowded]);
 		});
 
-		it('stop with their webhook, whether waiting or in flight', async () => {
+		it('stop when their webhook is deleted, whether waiting or in flight', async () => {
 			const { hook, leased } = await one();
 			await opened(await sent());
 			await store.writes.deleteWebhook({ id: hook });
@@ -191,7 +191,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 				...more,
 			});
 
-		it('keep their place in the queue if they are already due', async () => {
+		it('are due only once if a replay repeats one that waits', async () => {
 			const { hook, leased } = await one();
 			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
 			expect(await again(hook, { deliveries: [leased.delivery] })).toMatchObject({ count: 1 });

@@ -39,7 +39,7 @@ export function describeErasures(open: OpenEmpty): void {
 		const create = (email: string) => store.writes.createSubscriber({ list_id, input: { email }, now: noon });
 		const refusal = { kind: 'refused', errors: { email: [{ code: 'erased' }] } };
 
-		it('uses one key for all erasures', async () => {
+		it('keeps the first hash key for all later erasures', async () => {
 			await erase();
 			const another = { id: 1, secret: Buffer.alloc(32, 9).toString('base64url') };
 			await store.writes.erasePerson({ email_key: 'bob@example.org', fresh: another, now: noon + day });
@@ -68,7 +68,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await figures(store)).toEqual(before);
 		});
 
-		it('leaves old links without an effect', async () => {
+		it('makes the links of old mails have no effect', async () => {
 			await send(store, [ann], { type: 'BULK' });
 			const id = await deliver(store, { kind: 'sent', reply: accepted250 });
 			await erase();
@@ -127,7 +127,7 @@ export function describeErasures(open: OpenEmpty): void {
 			]);
 		});
 
-		it('gives messages of a campaign ids that do not reveal the address', async () => {
+		it('gives the person’s messages new ids, which do not reveal the address', async () => {
 			await newSubscriber(store, list_id, ann);
 			const campaign = await releasedCampaign(store, list_id, 'monthly');
 			const [leased] = await lease(store);

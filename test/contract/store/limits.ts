@@ -53,7 +53,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('count a message from its outcome, even for a lease that was requested before', async () => {
+		it('count a message from the time of its outcome, also for a lease requested earlier', async () => {
 			await limit({ send_limit: '2/10s' });
 			await send(store, people('a.test', 4));
 			await settleSent(await lease(store), noon + 3 * second);
@@ -199,7 +199,7 @@ export function describeLimits(open: OpenEmpty): void {
 			['send_limit', { send_limit: '2/10s' }, undefined],
 			['a limit per sender', { sender_domain_limits: '*=2/10s' }, undefined],
 			['a limit per recipient domain', { recipient_domain_limits: 'a.test=2/10s' }, undefined],
-		])('count messages of a killed worker until their lease and one window end: %s', async (_, values, perSecond) => {
+		])('count messages of a killed worker for their lease and one window more: %s', async (_, values, perSecond) => {
 			await limit(values);
 			await send(store, people('a.test', 4));
 			const pace = perSecond === undefined ? {} : { perSecond };
@@ -229,7 +229,9 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await at(noon + hour + 11 * second)).toEqual([0, 0, noon + hour + 11 * second]);
 		});
 
-		it.each([1, 2, 3])('are never exceeded in any window by concurrent workers (%i)', async (seed) => {
+		it.each([
+			1, 2, 3,
+		])('are never exceeded in any window by concurrent workers (random seed %i)', async (seed) => {
 			await limit({ send_limit: '20/10s', recipient_domain_limits: 'a.test=5/7s, *=9/3s' });
 			const random = randomFrom(seed);
 			await send(store, [...people('a.test', 120), ...people('b.test', 120), ...people('c.test', 60)]);

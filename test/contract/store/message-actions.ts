@@ -69,7 +69,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 		for (const action of ['cancel', 'retry'] as const) {
 			for (const from of messageStates) {
 				const to = table[action][from] ?? 'refused';
-				it(`${action} of ${from}: ${to}`, async () => {
+				it(`${action} on a ${from} message: ${to}`, async () => {
 					const id = await into[from](store);
 					expect(await stateOf(store, id)).toBe(from);
 					const { kind } = await act(id, action);

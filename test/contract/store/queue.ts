@@ -135,7 +135,7 @@ export function describeQueue(open: OpenEmpty): void {
 			]);
 		});
 
-		it('answers outcomes in order, including unknown messages', async () => {
+		it('returns one result for each outcome, in order, also for unknown messages', async () => {
 			const id = await one();
 			await lease(store);
 			const outcome = { kind: 'sent', reply: accepted250 } as const;
@@ -143,7 +143,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await store.queue.settle({ settlements })).toEqual(['lost_lease', 'recorded']);
 		});
 
-		it('leases transactional mail first, then a share of each campaign', async () => {
+		it('leases transactional mail first, then shares the rest among campaigns', async () => {
 			const [small, large] = [await newList(store), await newList(store, 'Large')];
 			for (let index = 0; index < 8; index++) await newSubscriber(store, large, `l${index}@example.org`);
 			for (let index = 0; index < 2; index++) await newSubscriber(store, small, `s${index}@example.org`);
@@ -156,7 +156,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(initials.filter((letter) => letter === 'l')).toHaveLength(3);
 		});
 
-		it('leases messages of every campaign if there are more campaigns than messages to lease', async () => {
+		it('leases messages of each campaign in turn if there are more campaigns than leases', async () => {
 			for (const name of ['a', 'b', 'c']) {
 				const list = await newList(store, name);
 				for (const index of [1, 2]) await newSubscriber(store, list, `${name}${index}@example.org`);
@@ -256,7 +256,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(due.map(({ to }) => to)).toEqual(['r0@slow.example', 'r1@slow.example', 'r2@slow.example']);
 		});
 
-		it('holds a message that a worker gave back until its new time, without an attempt', async () => {
+		it('holds a message that a worker gave back until its new time, and counts no attempt', async () => {
 			await send(store, ['a@example.org']);
 			await deliver(store, { kind: 'released', why: 'infrastructure', due_at: noon + hour });
 			expect(await lease(store)).toEqual([]);

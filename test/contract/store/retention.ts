@@ -133,7 +133,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await messageIds(store)).toHaveLength(sent.length);
 	});
 
-	it('retention keeps every figure in reports, recounts, repairs and other zones', async () => {
+	it('retention keeps every figure in reports, recounts and repairs, also in another time zone', async () => {
 		const { store, expire, run, count } = await open();
 		const { campaign } = await happened(store);
 		const before = await told(store, campaign);
@@ -219,7 +219,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		});
 	});
 
-	it('retention keeps the states of a campaign, after an erasure too', async () => {
+	it('retention keeps the message counts of a campaign, even after an erasure', async () => {
 		const { store, expire } = await open();
 		const { campaign, outcomes } = await campaignOfAllEnds(store);
 		const status = () => statusOf(store, { id: campaign, now: noon });
@@ -239,7 +239,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await status()).toEqual(before);
 	});
 
-	it('retention keeps the states of a campaign of send calls, and shows them to its client', async () => {
+	it('retention keeps the message counts of a campaign of send calls, and shows them to its client', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const campaign = newUuid();
@@ -282,7 +282,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await kept()).toBe(0);
 	});
 
-	it('retention keeps person, list, sender, targets and values for old links', async () => {
+	it('retention keeps what old links need: person, list, sender, targets and values', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -339,7 +339,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await count('SELECT count(*) FROM old_messages')).toBe(0);
 	});
 
-	it('an old link unsubscribes a person who was added again, and both addresses of a person who changed it', async () => {
+	it('an old link still unsubscribes people who were added again or changed their address', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -406,7 +406,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);
 	});
 
-	it('keep_events deletes opens next to thousands of bounces with the same time', async () => {
+	it('keep_events deletes opens beside thousands of bounces of the same time', async () => {
 		const { store, expire, run, count } = await open();
 		const { sent } = await happened(store);
 		const [message] = sent;
@@ -449,7 +449,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		}
 	});
 
-	it('a campaign without stored bodies is still recognized', async () => {
+	it('a campaign is recognized as the same mail after its bodies are deleted', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const command = campaignOf('rows');

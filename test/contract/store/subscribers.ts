@@ -14,7 +14,7 @@ export function describeSubscribers(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		it('are encoded by the database to the same JSON as their records, in pages, slices and tuples', async () => {
+		it('have the same JSON from the database as from their records, in pages, slices and tuples', async () => {
 			await addOdd(store, list_id);
 			for (const filter of [{}, { is_active: false }, { email__icontains: 'p1' }, { email__exact: 'p9' }]) {
 				const page = { list_id, filter, page: 2, page_size: 3 };
@@ -40,7 +40,7 @@ export function describeSubscribers(open: OpenEmpty): void {
 			expect(await store.reads.encodeSubscriberTuples({ ...slice, keys: 'all' })).toBeNull();
 		});
 
-		it('replace, merge and unset meta, even with hostile names', async () => {
+		it('can replace, merge and unset meta keys, even hostile ones', async () => {
 			for (const variable of ['city', 'age', '__proto__']) await newField(store, variable);
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org', {
 				meta: { city: 'Oslo', age: '5' },

@@ -43,7 +43,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			return message;
 		};
 
-		it('remember an address after its row or list is deleted', async () => {
+		it('remember an unsubscribed address after its row or list is deleted', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			await unsubscribe('ann@example.org');
 			await store.writes.deleteSubscriber({ list_id, id, now: noon });
@@ -84,7 +84,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				return results.map((one) => one.list_id);
 			};
 
-			it('end in the list of the mail, and continue in the others', async () => {
+			it('end only in the list that the mail was sent to', async () => {
 				await unsubscribe(ann);
 				expect(await both()).toEqual([off, on]);
 				expect([await counts(list_id), await counts(other)]).toEqual([
@@ -98,7 +98,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await left()).toEqual([list_id]);
 			});
 
-			it('end in all lists by choice of the person or by the setting', async () => {
+			it('end in all lists if the person or the setting says so', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const event = eventOf(message, 'UNSUBSCRIBED', { from_all_lists: true });
@@ -124,7 +124,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await activity(there, other)).toEqual(off);
 			});
 
-			it('end for the subscriber’s new address too', async () => {
+			it('end at the subscriber’s new address too if the mail went to the old one', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const move = { email: 'anna@example.org' };
@@ -137,7 +137,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 			});
 		});
 
-		it('do not end for refusals of the sender or content', async () => {
+		it('do not end when mail servers refuse the sender or the content', async () => {
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org');
 			for (const days of [0, 2, 4, 6, 8, 10]) {
 				const at = noon + days * day;

@@ -55,7 +55,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			return [one?.is_active, one?.disable_reason];
 		};
 
-		it('are never weakened by another one: the later expiry counts', async () => {
+		it('keep the latest expiry when they are added again', async () => {
 			const until = (at: number | null) => add([row(ann, { expires_at: at })]);
 			expect(await until(noon + day)).toMatchObject({ created: 1 });
 			expect(await until(noon + hour)).toMatchObject({ unchanged: 1 });
@@ -79,7 +79,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
-		it('are compared one after the other, as if the earlier ones had been added', async () => {
+		it('are compared as if those before them in the batch had been added', async () => {
 			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
 			const rows = ends.map((expires_at) => row(ann, { expires_at }));
 			const compared = await store.reads.compareSuppressions({ rows, now: noon });
@@ -129,7 +129,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(submission?.envelope).toMatchObject({ cc: [bob], bcc: [] });
 		});
 
-		it('report blocked cc and bcc addresses at the lease', async () => {
+		it('make a lease name the cc and bcc addresses that they block', async () => {
 			const cc = [`Ann <${ann}>`, bob];
 			const envelope = { from: 'desk@example.org', reply_to: [], cc, bcc: [], headers: {} };
 			const to = ['carl@example.org', 'dora@example.org'];

@@ -23,7 +23,10 @@ function answered(status: number): ApiError {
 }
 
 describe('a refused call of a campaign', () => {
-	it.each(['shared', 'own'] as const)('ends the run at 402 (payment required): %s content', (content) => {
+	it.each([
+		'shared',
+		'own',
+	] as const)('ends the run if the service answers 402 (payment required): %s content', (content) => {
 		const error = answered(402);
 		const outcome = { kind: 'released', why: 'infrastructure' };
 		expect(settleError(group, content, error)).toEqual({

@@ -66,7 +66,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(unknown.filter(({ ours }) => ours.hard).length / unknown.length).toBeGreaterThanOrEqual(0.85);
 	});
 
-	it('are hard only if a code or the diagnostic says that the address is unknown', () => {
+	it('are hard only if a code or the diagnostic says that the address does not exist', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard && !isHard(recorded));
 		const said =
 			/user unknown|unknown user|no such user|recipient not found|doesn't have an? \S+ account|does not exist/i;

@@ -39,7 +39,7 @@ describe('a recipient of a report', () => {
 		['in Russian', 'Ваше сообщение не было доставлено: ann@example.org\n'],
 		['in Japanese', '以下のメールは配信できませんでした。\n\nann@example.org\n宛先不明\n'],
 		['in Chinese', '您的邮件被退回，无法投递：\n\nann@example.org\n'],
-	])('is found %s', (_, body) => {
+	])('is found if the text names it %s', (_, body) => {
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
@@ -135,7 +135,7 @@ describe('a report is recognized', () => {
 		expect(named(mail(header, body))).toEqual(['ann@example.org']);
 	});
 
-	it('as a notice if it reports a delivery', () => {
+	it('as a delivery notice if it reports a successful delivery', () => {
 		const body =
 			'Your message has been successfully relayed to the following recipients.\n\n   ann@example.org\n';
 		const header = ['From: MAILER-DAEMON@example.net', 'Subject: Delivery Status Notification (Relay)'];
@@ -152,7 +152,7 @@ describe('a report is recognized', () => {
 		expect(named(Buffer.from(text.replaceAll('\n', '\r')))).toEqual(['ann@example.org']);
 	});
 
-	it('with the outer recipient only, if it returns another report', () => {
+	it('with the outer recipient only, if it returns another bounce report', () => {
 		const inner = `From: MAILER-DAEMON@a.example\nSubject: failure notice\n\n<inner@example.org>:\n550 5.1.1 unknown\n`;
 		expect(
 			namedBy(

@@ -108,7 +108,7 @@ mail server.
 ];
 
 describe('a report in a proprietary form', () => {
-	it.each(forms)('$name', ({ body, expected }) => {
+	it.each(forms)('is read: $name', ({ body, expected }) => {
 		expect(recipientsOf(informal(body))).toEqual(expected);
 	});
 
@@ -132,7 +132,7 @@ describe('a report in a proprietary form', () => {
 		expect(recipientsOf(japanese)).toEqual([['ann@example.org', 'failed', '5.1.1', 550, true]]);
 	});
 
-	it('gives the part, type and line where it names each recipient', () => {
+	it('yields the part, type and line in which each recipient is named', () => {
 		const report = readReport(informal('It was undeliverable.\n\n<ann@example.org>:\n550 5.1.1 no\n'));
 		expect(report).toMatchObject({
 			recipients: [{ place: { part: '1', type: 'text/plain', line: 7 }, diagnostic: '550 5.1.1 no' }],

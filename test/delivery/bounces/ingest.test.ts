@@ -40,7 +40,7 @@ const recorded: ReportOutcome = {
 };
 
 describe('a returned mail', () => {
-	it('is matched by the return path it was sent to, whatever its content', async () => {
+	it('is matched to its message by the return path it was sent to, whatever its content', async () => {
 		const { asked, ingest } = store(recorded);
 		const bytes = dsn(status, { returned: `Return-Path: <${otherPath}>\nMessage-ID: <${another}@x>` });
 		expect(await ingest(bytes, message)).toBe('bounce');
@@ -73,13 +73,13 @@ describe('a returned mail', () => {
 		expect(asked).toMatchObject([{ recipients: [{ smtp_code }] }]);
 	});
 
-	it('is matched by a return path in the returned message, even in upper case', async () => {
+	it('is matched to its message by a return path in the returned message, even in upper case', async () => {
 		const { asked, ingest } = store(recorded);
 		await ingest(dsn(status, { returned: `Return-Path: <${path.toUpperCase()}>\nSubject: Hi` }));
 		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
 	});
 
-	it('is matched by Message-ID if the signature of its return path is invalid', async () => {
+	it('is matched to its message by Message-ID if the signature of its return path is invalid', async () => {
 		const { asked, ingest } = store(recorded);
 		const returned = `Return-Path: <bounces+${'a'.repeat(48)}@example.com>\nMessage-ID: <${message.toUpperCase()}@example.com>`;
 		await ingest(dsn(status, { returned }));

@@ -47,7 +47,7 @@ async function hear(
 }
 
 describe('the SMTP listener for bounces', () => {
-	it('passes on each mail with the message that its return path identifies', async () => {
+	it('passes on each mail with the id of the message that its return path identifies', async () => {
 		const taken: ReturnedMail[] = [];
 		const { replies } = await hear(
 			{
@@ -92,7 +92,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(log).toEqual([{ ...known, bounce_smtp: 'bounce', status: 250, bytes: 23 }]);
 	});
 
-	it('logs each refused recipient as unsigned or elsewhere', async () => {
+	it('logs a refused recipient as unsigned, or as elsewhere for another domain', async () => {
 		const { log } = await hear({}, []);
 		const forged = `bounces+${'a'.repeat(48)}@example.com`;
 		const words = ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${forged}>`, 'RCPT TO:<ann@example.org>'];

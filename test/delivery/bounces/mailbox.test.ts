@@ -40,7 +40,7 @@ describe('an mbox', () => {
 		]);
 	});
 
-	it('is not split at a sentence that begins with From', async () => {
+	it('is not split at a line of text that begins with From', async () => {
 		const text = 'A: 1\n\nFrom now on all is well.\nFrom me at 10:15\n\nFrom you\n';
 		expect(await mailsOf(`${line}${text}`)).toEqual([text]);
 	});
@@ -77,7 +77,7 @@ describe('an mbox', () => {
 		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
 	});
 
-	it('is split the same way, whatever the size of its chunks', async () => {
+	it('is split into the same mails, whatever the size of the chunks', async () => {
 		const text = `${line}A: 1\n\none\n\n${line}B: 2\n\n${'x'.repeat(3_000)}\n\n${line}C: 3\n\nthree\n${line}D: 4\n`;
 		const whole = await mailsOf(text);
 		expect(whole).toHaveLength(4);

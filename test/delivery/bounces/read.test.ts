@@ -23,7 +23,7 @@ const entry = (...lines: string[]) =>
 	['Reporting-MTA: dns; mx.example.net', '', 'Final-Recipient: rfc822; ann@example.org', ...lines].join('\n');
 
 describe('a delivery status (RFC 3464)', () => {
-	it('is read in full: servers, envelope id, codes, returned message, and places', () => {
+	it('is read with its servers, envelope id, codes, returned message, and places', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'Original-Envelope-Id: job+3D7',
@@ -177,7 +177,7 @@ describe('a feedback report (RFC 5965)', () => {
 		['not-spam', 'feedback'],
 		['auth-failure', 'feedback'],
 		['new-kind', 'feedback'],
-	])('of type %s is %s', (type, kind) => {
+	])('of type %s is read as %s', (type, kind) => {
 		const bytes = feedback(`Feedback-Type: ${type}\nOriginal-Rcpt-To: <ann@example.org>`);
 		expect(readReport(bytes)).toMatchObject({
 			kind,

@@ -94,7 +94,7 @@ describe('a notification of Amazon SES', () => {
 		});
 	});
 
-	it('about a complaint names the complaining recipient, and is feedback if its type is not-spam', () => {
+	it('about a complaint names the complaining recipient, and counts as feedback if its type is not-spam', () => {
 		expect(read(complaint())).toMatchObject({
 			kind: 'complaint',
 			feedback_type: 'abuse',

@@ -77,7 +77,7 @@ describe('a return path', () => {
 		);
 	});
 
-	it('is found in header fields after a forged one', () => {
+	it('is found in header fields even after a forged one', () => {
 		const forged = verp('bounces@example.com', [{ id: newKey.id, secret: secret(3) }]).addressFor(another);
 		const text = `Delivered-To: ${forged}\nTo: <${verp().addressFor(message)}>\n`;
 		expect(verp().findIn(text)).toBe(message);
@@ -88,7 +88,7 @@ describe('a return path', () => {
 		expect(createVerp('bounces@example.com', [])).toBeNull();
 	});
 
-	it('is searched for in bounded time among 50,000 forged ones', () => {
+	it('is found in bounded time among 50,000 forged ones', () => {
 		const forged = verp('bounces@example.com', [{ id: newKey.id, secret: secret(3) }]).addressFor(message);
 		expect(verp().findIn(`${forged} `.repeat(50_000))).toBeNull();
 	});

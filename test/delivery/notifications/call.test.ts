@@ -23,7 +23,7 @@ const call = (url: string, more = {}) =>
 	callWebhook({ url, body: '{}', headers: {}, credentials: null, allowPrivate: true, ...more });
 
 describe('a call to a webhook', () => {
-	it('gives up on a silent target', async () => {
+	it('ends at its timeout if the target does not answer', async () => {
 		const url = await listen(() => {});
 		expect(await call(url, { timeoutMs: 50 })).toMatchObject({
 			status: null,

@@ -127,7 +127,7 @@ describe('the sender of notifications', () => {
 		]);
 	});
 
-	it('waits longer than the schedule if Retry-After of the target is later', async () => {
+	it('waits longer than the schedule if the target’s Retry-After is later', async () => {
 		const { url } = await target(status(429, { 'retry-after': '7200' }));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -172,7 +172,7 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
-	it('continues if a delivery is due again as soon as its outcome is recorded', async () => {
+	it('calls again at once if a delivery is due again when its outcome is recorded', async () => {
 		const fine = await target(status(200));
 		const asked = withResolvers();
 		const recorded = withResolvers();

@@ -129,7 +129,7 @@ describe(`a private address in one of ${forms.length} forms`, () => {
 		expect(refused.fields).toEqual({ url: [{ code: 'private_target', message: refusal }] });
 	});
 
-	it('cannot be reached through a second lookup of a name', async () => {
+	it('cannot be reached through a name that resolves to it only at a second lookup', async () => {
 		let asked = 0;
 		const changing: LookupFunction = (_name, _options, callback) => {
 			asked += 1;
@@ -168,7 +168,7 @@ it.each([
 	expect(await refuseTarget(url, nobody)).toBeNull();
 });
 
-it('a name with a private beside a public address is rejected, and an invalid address is not public', async () => {
+it('a name is rejected if one of its addresses is private, and an invalid address is not public', async () => {
 	const both = async () => ['93.184.216.34', '10.0.0.1'];
 	expect(await refuseTarget('http://two.example/', both)).toBe('private_target');
 	expect(isPublicAddress('not an address')).toBe(false);

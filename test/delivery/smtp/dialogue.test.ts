@@ -55,7 +55,7 @@ function talk(extensions = ['PIPELINING']) {
 const envelopeTo = (to: string) => `MAIL FROM:<news@example.com>\r\nRCPT TO:<${to}>\r\nDATA\r\n`;
 
 describe('a server with PIPELINING', () => {
-	it('gets an envelope in one packet, and the next one together with the body', async () => {
+	it('gets an envelope in one packet, and the next envelope together with the body', async () => {
 		const { send, hear, packets, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -103,7 +103,7 @@ describe('a server with PIPELINING', () => {
 		);
 	});
 
-	it('that accepts DATA without recipients gets an empty body, and the connection continues', async () => {
+	it('that accepts DATA but no recipient gets an empty body, and the connection continues', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -116,7 +116,7 @@ describe('a server with PIPELINING', () => {
 		expect(state.isClosed).toBe(false);
 	});
 
-	it('that refuses recipient and DATA gets RSET before the next envelope', async () => {
+	it('that refuses both recipient and DATA gets RSET before the next envelope', async () => {
 		const { send, hear, packets, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -125,7 +125,7 @@ describe('a server with PIPELINING', () => {
 		expect(packets[1]).toBe(`RSET\r\n${envelopeTo('b@example.net')}`);
 	});
 
-	it('that refuses the recipient but accepts a copy is disconnected before the body', async () => {
+	it('that refuses the recipient and accepts a copy is disconnected before the body', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net', ['c@example.net']));
 		send(mailTo('b@example.net'));
@@ -151,7 +151,7 @@ describe('replies that do not match the commands', () => {
 		['one too many', ['250 Ok', '250 Ok', '250 Ok', '354 Go'], 'data'],
 		['one too few', ['250 Ok', '354 Go'], 'rcpt'],
 		['a reply to DATA that is not 354', ['250 Ok', '250 Ok', '250 Ok'], 'data'],
-	])('never release a body: %s', async (_name, lines, phase) => {
+	])('never release the body of a message: %s', async (_name, lines, phase) => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -160,7 +160,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('cannot accept a body that was not sent yet', async () => {
+	it('make a mail broken if they accept its body before it was sent', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');
@@ -168,7 +168,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('that answer no command close the connection, and change no outcome', async () => {
+	it('that answer no command close the connection, and change no earlier outcome', async () => {
 		const { send, hear, ended, state, dialogue } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -208,7 +208,7 @@ describe('a connection that ends', () => {
 		expect(state.isClosed).toBe(true);
 	});
 
-	it('in the middle of a refusal still counts as a refusal', async () => {
+	it('in the middle of a refusal still makes the mail refused', async () => {
 		const { send, hear, dialogue, ended } = talk([]);
 		send(mailTo('a@example.net'));
 		await hear('250 Ok');
@@ -218,7 +218,7 @@ describe('a connection that ends', () => {
 		expect(ended[0]).toMatchObject({ kind: 'refused', reply: { phase: 'rcpt', code: 550 } });
 	});
 
-	it('while the server reads a long body breaks the mail before the final dot', async () => {
+	it('before the end of a long body leaves that mail broken before its final dot', async () => {
 		const { send, hear, dialogue, ended, packets, state } = talk();
 		send({ ...mailTo('a@example.net'), bytes: Buffer.alloc(200_000, `${'x'.repeat(70)}\r\n`) });
 		state.isFull = true;
@@ -250,7 +250,7 @@ describe('a server without PIPELINING', () => {
 });
 
 describe('the extensions of a server', () => {
-	it('are used: SIZE, 8BITMIME, SMTPUTF8', () => {
+	it('are used: SIZE, 8BITMIME and SMTPUTF8', () => {
 		const { send, packets } = talk(['SIZE 1000', '8BITMIME', 'SMTPUTF8']);
 		send({ ...mailTo('bé@example.net'), bytes: Buffer.from('é\r\n') });
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SMTPUTF8 BODY=8BITMIME SIZE=4\r\n']);

@@ -51,7 +51,10 @@ async function composed(
 }
 
 describe('a mail', () => {
-	it.each(['TRANSACTIONAL', 'BULK'] as const)('with HTML is tracked: %s', async (type) => {
+	it.each([
+		'TRANSACTIONAL',
+		'BULK',
+	] as const)('with HTML gets tracked links and a pixel: %s', async (type) => {
 		const mail = await composed({ type, html });
 		expect(mail.html).toMatch(
 			/^<p>Hi Ada<\/p><a href="https:\/\/m\.test\/news\/c\/[\w-]{58}">x<\/a><img src="https:\/\/m\.test\/news\/o\/[\w-]{50}\.gif" width="1" height="1" alt="" style="[^"]*">\n?$/,
@@ -65,13 +68,13 @@ describe('a mail', () => {
 	it.each<[string, Partial<ComposerOptions>]>([
 		['a public URL', { publicUrl: null }],
 		['a key', { keyring: null }],
-	])('without %s is unchanged', async (_what, options) => {
+	])('is sent unchanged if mailctl has no %s', async (_what, options) => {
 		const mail = await composed({ html, type: 'BULK' }, options);
 		expect(mail.html?.trim()).toBe('<p>Hi Ada</p><a href="https://x.y/">x</a>');
 		expect(mail.raw).not.toContain('List-Unsubscribe');
 	});
 
-	it('has page links for their variables, unless the recipient has a value of that name', async () => {
+	it('contains the unsubscribe and view links, unless the recipient has variables of these names', async () => {
 		const mail = await composed({ html: '<a href="#unsubscribe_url#">u</a><a href="#view_url#">v</a>' });
 		expect(mail.html).toMatch(
 			/<a href="https:\/\/m\.test\/news\/u\/[\w-]{50}">u<\/a><a href="https:\/\/m\.test\/news\/v\/[\w-]{50}">v<\/a>/,
@@ -103,7 +106,7 @@ describe('an event', () => {
 			visitor: { ip: '::1', userAgent },
 		});
 
-	it('contains the IP address and the user agent', () => {
+	it('contains the link, the IP address and the user agent', () => {
 		expect(seen('Mail/1')).toEqual({
 			message: 'm',
 			type: 'REDIRECTED',

@@ -39,7 +39,7 @@ it('an unsubscription is written at once and alone', async () => {
 	expect(sizes()).toEqual([1, 1]);
 });
 
-it('a failing store rejects each event of the batch, and later events are recorded when it works', async () => {
+it('events are rejected while the store fails, and recorded when it works again', async () => {
 	let isDown = true;
 	const { record } = written(() => (isDown ? Promise.reject(new Error('disk full')) : Promise.resolve()));
 	const outcomes = await Promise.allSettled([record(event('OPENED')), record(event('OPENED'))]);

@@ -26,7 +26,7 @@ describe('a request', () => {
 		['Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.17126; Pro)'],
 		['Mozilla/4.0 (compatible; ms-office; MSOffice 16)'],
 		['NodeMail/2 (Javanese edition)'],
-	])('with %s may be by a person', (userAgent) => {
+	])('may be by a person with the user agent %s', (userAgent) => {
 		expect(reasonOf(userAgent)).toBeNull();
 	});
 
@@ -52,11 +52,11 @@ describe('a request', () => {
 		['program', 'node'],
 		['robot', 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'],
 		['robot', 'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5'],
-	])('is by a bot (%s) with %j', (reason, userAgent) => {
+	])('is by a bot (%s) with the user agent %j', (reason, userAgent) => {
 		expect(reasonOf(userAgent)).toBe(reason);
 	});
 
-	it('with an Office user agent is by a bot if it follows a link', () => {
+	it('is by a bot if it follows a link with the user agent of Office', () => {
 		const office = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)';
 		expect(reasonOf(office, { kind: 'click' })).toBe('scanner');
 		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');

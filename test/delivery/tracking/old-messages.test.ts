@@ -59,7 +59,7 @@ async function mailed() {
 it.each([
 	{ keep_messages: '30d' },
 	{ keep_bodies: '30d' },
-])('links keep their targets after retention deleted their mail, with %o', async (values) => {
+])('links keep their targets after retention deleted their mail or its body: %o', async (values) => {
 	const { store, message, list_id, ann, tracking, contents, expire } = await mailed();
 	expire(values, noon + 31 * day);
 	const found = await tracking.find(message);
@@ -80,7 +80,7 @@ it.each([
 	expect(compiled.preview({ variables: { name: 'Bob' } }).html).toContain('Hello Bob');
 });
 
-it('links still find a deleted subscriber, until the person is erased', async () => {
+it('links of a deleted subscriber work until the person is erased', async () => {
 	const { store, message, list_id, ann, tracking, expire } = await mailed();
 	expire({ keep_messages: '30d' }, noon + 31 * day);
 	await store.writes.deleteSubscriber({ list_id, id: ann.id, now: noon });

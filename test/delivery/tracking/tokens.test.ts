@@ -21,7 +21,7 @@ const ring: Keyring = [old];
 const purposes = fc.constantFrom(...tokenPurposes);
 
 describe('a token', () => {
-	it('identifies its message for its purpose, in 50 characters', () => {
+	it('identifies its message only for its own purpose, and has 50 characters', () => {
 		fc.assert(
 			fc.property(fc.uuid(), purposes, purposes, (id, purpose, other) => {
 				const token = signToken(ring, purpose, id);
@@ -52,7 +52,7 @@ describe('a token', () => {
 		expect(verifyToken([young], 'o', token)).toBeNull();
 		expect(signToken([young, old], 'o', message)).not.toBe(token);
 	});
-	it('of any other text is rejected without an exception', () => {
+	it('with any other text is rejected without an exception', () => {
 		fc.assert(fc.property(fc.string({ maxLength: 60 }), (text) => verifyToken(ring, 'u', text) === null));
 		expect(verifyToken(ring, 'u', 'é'.repeat(50))).toBeNull();
 	});
@@ -113,7 +113,7 @@ describe('a click token', () => {
 		expect(verifyClickToken([young, old], token)).toEqual({ message, link: 7 });
 		expect(verifyClickToken([young], token)).toBeNull();
 	});
-	it('of any other text is rejected without an exception', () => {
+	it('with any other text is rejected without an exception', () => {
 		fc.assert(fc.property(fc.string({ maxLength: 70 }), (text) => verifyClickToken(ring, text) === null));
 		for (const text of ['', token.slice(0, 50), `${token}A`, `${token} `, `${token.slice(0, 57)}=`]) {
 			expect(verifyClickToken(ring, text)).toBeNull();
@@ -122,19 +122,19 @@ describe('a click token', () => {
 });
 
 describe('links', () => {
-	it('begin with the public URL', () => {
+	it('of a message begin with the public URL', () => {
 		const links = publicLinks({ publicUrl: 'https://m.test/news/', keyring: ring, message });
 		expect(links.unsubscribe_url).toBe(`https://m.test/news/u/${signToken(ring, 'u', message)}`);
 		expect(links.view_url).toBe(`https://m.test/news/v/${signToken(ring, 'v', message)}`);
 	});
-	it('need a key', () => {
+	it('cannot be made without a key', () => {
 		expect(keyringOf([])).toBeNull();
 		const token = signToken([trackingKey(7, Buffer.from([1, 2]))], 'u', message);
 		expect(verifyToken(keyringOf([{ id: 7, secret: 'AQI' }]) ?? ring, 'u', token)).toBe(message);
 	});
 });
 
-describe('the HMAC of a message id', () => {
+describe('the HMAC over a message id', () => {
 	it('equals HMAC-SHA256 over label and message, for keys of any length', () => {
 		fc.assert(
 			fc.property(

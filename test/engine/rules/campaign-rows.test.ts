@@ -32,6 +32,6 @@ it.each([
 	['News for #city#', 'news-for-2026-11-23'],
 	['#name#', 'campaign-2026-11-23'],
 	['Nr. #1 of 2#', 'nr-1-of-2-2026-11-23'],
-])('a campaign is named after "%s" without variables', (subject, name) => {
+])('a campaign gets its name from the subject "%s" without variables', (subject, name) => {
 	expect(campaignName(subject, '2026-11-23')).toBe(name);
 });

@@ -45,7 +45,7 @@ describe('limits', () => {
 		['recipient', '100/1m'],
 		['recipient', 'gmail.com=100/1h, yahoo.com'],
 		['sender', 'a b=1/s'],
-	] as const)('of %s are rejected: "%s"', (scope, text) => {
+	] as const)('for %s are rejected: "%s"', (scope, text) => {
 		expect(parseLimits(scope, text)).toMatchObject({
 			kind: 'error',
 			message: expect.stringContaining('such as'),

@@ -45,7 +45,7 @@ describe('field errors', () => {
 		expect(fieldsOf(error)).toEqual(expected);
 	});
 
-	it('have the first error as message', () => {
+	it('give the whole error the message of the first', () => {
 		expect(refusal(400, { to: [[], ['Enter a valid email address.']] }).message).toBe(
 			'to.1: Enter a valid email address.',
 		);
@@ -117,11 +117,11 @@ describe('an error for the whole request', () => {
 		[500, 'server_error'],
 		[503, 'unavailable'],
 		[507, 'storage_full'],
-	])('with status %d is %s', (status, code) => {
+	])('with status %d has the code %s', (status, code) => {
 		expect(refusal(status, { detail: 'x' }).code).toBe(code);
 	});
 
-	it('is distinguished from broken JSON by a header', () => {
+	it('has the code parse_error only if a header says so', () => {
 		const header = { 'x-error-code': 'parse_error' };
 		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
 		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');
@@ -132,7 +132,7 @@ describe('an error for the whole request', () => {
 		['admin', 'read send', 'admin; it has read and send', [['admin']], ['read', 'send']],
 		['send read', 'send', 'send and read, or admin; it has send', [['send', 'read']], ['send']],
 		['send, read', '', 'send, or read, or admin; it has none', [['send'], ['read']], []],
-	])('with status 403 names the scopes of its headers: %j of %j', (accepted, held, told, sets, scopes) => {
+	])('with status 403 names the scopes from its headers: needed %j, held %j', (accepted, held, told, sets, scopes) => {
 		const header = { 'x-accepted-scopes': accepted, 'x-token-scopes': held };
 		expect(refusal(403, { detail: 'No.' }, header)).toMatchObject({
 			code: 'permission_denied',
@@ -146,13 +146,13 @@ describe('an error for the whole request', () => {
 		{ 'x-accepted-scopes': 'read' },
 		{ 'x-accepted-scopes': '\u001b[2J', 'x-token-scopes': 'send' },
 		{ 'x-accepted-scopes': 'owner', 'x-token-scopes': 'send' },
-	])('with status 403 without mailctl’s scopes is unchanged: %j', (header) => {
+	])('with status 403 is unchanged if its headers name no known scopes: %j', (header) => {
 		expect(refusal(403, { detail: 'No.' }, header)).toMatchObject({ message: 'No.', scopes: null });
 	});
 });
 
 describe('any error answer', () => {
-	it('becomes an ApiError with texts', () => {
+	it('becomes an ApiError that has a message, and texts for its fields', () => {
 		const status = fc.constantFrom(301, 400, 404, 409, 422, 429, 500, 503);
 		fc.assert(
 			fc.property(status, fc.oneof(fc.jsonValue(), fc.string()), (code, body) => {

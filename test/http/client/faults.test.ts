@@ -34,7 +34,7 @@ const list = { id: 1, name: 'News' };
 const page = (more: object) => ({ ...emptyPage, ...more });
 const json = (body: unknown): Act => ({ kind: 'json', body });
 
-describe('an answer outside the contract is bad_answer, exit 7', () => {
+describe('an answer outside the contract', () => {
 	it.each<[string, Act]>([
 		['a page of HTML', { kind: 'text', type: 'text/html', text: '<html><title>Log in</title></html>' }],
 		['no body', { kind: 'empty', status: 200 }],
@@ -55,7 +55,7 @@ describe('an answer outside the contract is bad_answer, exit 7', () => {
 		['an unknown encoding', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'zstd, gzip' } }],
 		['malformed gzip', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'gzip' } }],
 		['bytes that are not HTTP', { kind: 'raw', text: '220 mail.example.com ESMTP\r\n' }],
-	])('if it is %s', async (_, act) => {
+	])('is the error bad_answer, exit 7: %s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { retries: 3 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'bad_answer', message: expect.stringMatching(/\S/) });
@@ -63,7 +63,7 @@ describe('an answer outside the contract is bad_answer, exit 7', () => {
 		expect(service.asked()).toHaveLength(1);
 	});
 
-	it('has an error with the place and the problem', async () => {
+	it('is reported with its place and the problem', async () => {
 		service.answer(json(page({ count: 1, results: [{ id: 1 }] })));
 		const error = await failure(client().api.lists.page({}));
 		expect(error.message).toBe('The answer has no results.0.name that is a text (GET /sub/lists/).');
@@ -127,8 +127,8 @@ describe('pages with a next link to another origin', () => {
 	});
 });
 
-describe('an incomplete answer is a network error, exit 6', () => {
-	it('from a closed port is certain: nothing was sent', async () => {
+describe('a call without a complete answer', () => {
+	it('ends with exit 6 at a closed port, and says that nothing was sent', async () => {
 		const url = service.url;
 		await service.close();
 		const error = await failure(client({ baseUrl: url }).api.lists.create({ name: 'a', email_reason: 'b' }));
@@ -138,7 +138,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		service = await startHostileService();
 	});
 
-	it('from a missing host is certain', async () => {
+	it('ends with exit 6 at a missing host, and says that nothing was sent', async () => {
 		const error = await failure(client({ baseUrl: 'http://nobody.invalid' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(classify(error).exit).toBe(6);
@@ -147,7 +147,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 	it.each<[string, Act]>([
 		['the connection was lost after the request', { kind: 'cut' }],
 		['the connection was lost within the answer', { kind: 'truncated', text: '{"id": 1, "name": "Ne' }],
-	])('after %s is uncertain', async (_, act) => {
+	])('ends with exit 6 and an unknown outcome after %s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client().api.lists.create({ name: 'a', email_reason: 'b' }));
 		expect(error).toMatchObject({ code: 'network', unanswered: true, http: null });
@@ -158,7 +158,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 	it.each<[string, Act]>([
 		['a server that never answers', { kind: 'silent' }],
 		['a server that answers byte by byte', { kind: 'drip' }],
-	])('from %s is reported at the deadline', async (_, act) => {
+	])('ends with exit 6 at its deadline: %s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { timeoutMs: 250 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: true });
@@ -166,7 +166,7 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		expect(classify(error).exit).toBe(6);
 	});
 
-	it('comes for an upload after one more second for each 256 KiB', async () => {
+	it('has one second more for each 256 KiB that it uploads', async () => {
 		service.introduce(json({ service: 'mailctl', version: '1.2.3', extensions: ['attachments'] }));
 		service.answer({ kind: 'silent' });
 		const { api } = client({ remote: { timeoutMs: 250, retries: 0 } });
@@ -175,14 +175,14 @@ describe('an incomplete answer is a network error, exit 6', () => {
 		expect(error.message).toBe(`${service.url}: no complete answer within 750 ms`);
 	});
 
-	it('is reported if a header cannot contain the token, which stays secret', async () => {
+	it('fails before it is sent if a header cannot contain the token, and hides the token', async () => {
 		const error = await failure(client({ token: 'two\r\nlines' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(error.message).not.toContain('two');
 		expect(service.seen).toEqual([]);
 	});
 
-	it('comes at once when the call is aborted, with its reason', async () => {
+	it('ends at once with the reason when it is aborted', async () => {
 		service.answer({ kind: 'drip' });
 		const stop = new AbortController();
 		const { api } = client();

@@ -47,14 +47,14 @@ describe('every request', () => {
 		});
 	});
 
-	it('has no token when there is none', async () => {
+	it('has no token header if the client has no token', async () => {
 		const anonymous = createClient(clientOptions({ baseUrl: service.url, token: null }));
 		await anonymous.api.lists.page({});
 		expect(service.asked()[0]?.headers).not.toHaveProperty('x-secure-token');
 		await anonymous.close();
 	});
 
-	it('has a slash at its end, and writes True and False in its query', async () => {
+	it('has a path that ends with a slash, and writes booleans as True and False', async () => {
 		const { api } = client;
 		const subscribers = api.subscribers(3);
 		await subscribers.page({ is_active: true, email__icontains: 'a+b&c=d@é', page_size: 10 });
@@ -96,7 +96,7 @@ describe('request bodies', () => {
 		expect(last()[2]).toEqual({ is_active: false });
 	});
 
-	it('of a PUT are complete, so that no old value stays (11)', async () => {
+	it('of a PUT contain every field, so that no old value stays (11)', async () => {
 		const { api } = client;
 		service.answer(json(subscriber));
 		await api.subscribers(3).replace(5, { email: 'a@example.com' });
@@ -128,7 +128,7 @@ describe('request bodies', () => {
 		campaign_unique_id: '6ff3e4d0-0000-4000-8000-000000000002',
 	};
 
-	it('of a send name each recipient once, without mailctl’s keys', async () => {
+	it('of a send to another service name each recipient once, without keys that only mailctl knows', async () => {
 		service.answer(json(sent));
 		expect(await client.api.send(message)).toEqual(sent);
 		expect(last()).toEqual([
@@ -158,7 +158,7 @@ describe('answers', () => {
 		expect(await api.lists.page({})).toEqual(page);
 	});
 
-	it('can have any 2xx status with the right shape', async () => {
+	it('can have any 2xx status if their shape is right', async () => {
 		const { api } = client;
 		service.answer(json({ id: 1, name: 'n' }, 200));
 		expect(await api.lists.create({ name: 'n', email_reason: 'r' })).toEqual({ id: 1, name: 'n' });
@@ -222,7 +222,7 @@ describe('answers', () => {
 		await expect(client.api.report({})).rejects.toMatchObject({ code: 'bad_answer' });
 	});
 
-	it('to a send report its campaign and submission if headers name them', async () => {
+	it('to a send report the campaign and submission that their headers name', async () => {
 		const accepted: unknown[] = [];
 		const onAccepted = (one: unknown) => accepted.push(one);
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };
@@ -238,7 +238,7 @@ describe('answers', () => {
 	});
 });
 
-describe('the test of a webhook', () => {
+describe('the answer to a test of a webhook', () => {
 	it.each<[string, Act, object]>([
 		[
 			'no body',
@@ -260,7 +260,7 @@ describe('the test of a webhook', () => {
 			json({ result: false, status_code: 500, error: 'x', duration_ms: 3, more: 1 }),
 			{ result: false, status_code: 500, error: 'x', duration_ms: 3, more: 1 },
 		],
-	])('succeeds with %s', async (_, act, expected) => {
+	])('may have %s', async (_, act, expected) => {
 		service.answer(act);
 		expect(await client.api.webhooks.test(6)).toEqual(expected);
 		expect(last()).toEqual(['GET', '/webhooks/6/run_test/', null]);

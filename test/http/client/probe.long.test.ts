@@ -60,7 +60,7 @@ describe('the answer to GET /', () => {
 		['silence', { kind: 'silent' }, 'network', 2],
 		['a slow answer', { kind: 'drip' }, 'network', 2],
 		['a gzip bomb', { kind: 'bomb', bytes: 65 * 2 ** 20 }, 'bad_answer', 1],
-	])('decides nothing if it is %s: it is requested again, and a send is never uncertain', async (_, act, code, asked) => {
+	])('decides nothing if it is %s: GET / is repeated, and a send is never uncertain', async (_, act, code, asked) => {
 		service.introduce(act);
 		const timeoutMs = act.kind === 'silent' || act.kind === 'drip' ? 1_500 : 60_000;
 		const { api } = client({ remote: { retries: 1, timeoutMs } });
@@ -78,7 +78,7 @@ describe('the answer to GET /', () => {
 		['extensions in a list', ['templates', 'imports', 'dancing', 7, '__proto__'], ['imports', 'templates']],
 		['extensions in an object', { templates: 1, dancing: 2 }, ['templates']],
 		['no extensions', undefined, []],
-	])('is from mailctl with %s', async (_, extensions, expected) => {
+	])('identifies a mailctl server if it has %s', async (_, extensions, expected) => {
 		service.introduce({ kind: 'json', body: { service: 'mailctl', version: '9', extensions } });
 		const { service: name, idempotentSend, ext } = await client().api.capabilities();
 		expect({ name, idempotentSend }).toEqual({ name: 'mailctl', idempotentSend: true });

@@ -25,7 +25,7 @@ describe('the trace', () => {
 		expect(untimed()).toEqual(['> GET /sub/lists/?page=1', '< 200 in N ms, 52 bytes']);
 	});
 
-	it('contains errors of a service, and reports a missing answer', async () => {
+	it('contains the errors that a service answers, and reports a missing answer', async () => {
 		service.answer({ kind: 'text', status: 500, text: `Oops\n${'x'.repeat(2_000)}` }, { kind: 'cut' });
 		await client.api.lists.get(1).catch(() => null);
 		await client.api.lists.get(1).catch(() => null);
@@ -81,7 +81,7 @@ describe('a raw request', () => {
 		[undefined, 'a-secret-token'],
 		[null, undefined],
 		['another', 'another'],
-	])('with the token %j sends %j', async (token, expected) => {
+	])('sends, for the token option %j, the token %j', async (token, expected) => {
 		await client.exchange({ method: 'GET', path: '/', ...(token !== undefined && { token }) });
 		expect(service.seen[0]?.headers['x-secure-token']).toBe(expected);
 		expect(lines.join('\n')).not.toContain('another');

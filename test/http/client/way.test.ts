@@ -43,7 +43,7 @@ describe('certificates', () => {
 		]);
 	});
 
-	it('are rejected if unknown, exit 6, and nothing was sent', async () => {
+	it('end the call with exit 6 before anything is sent if they are unknown', async () => {
 		const { url, seen } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url, remote: { retries: 3 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
@@ -179,7 +179,7 @@ describe('a proxy', () => {
 		[403, 'https://mail.example.com'],
 		[502, 'https://mail.example.com'],
 		[407, 'http://mail.example.com'],
-	])('that answers %d for %s is a network error, exit 6, and nothing was sent', async (refuse, baseUrl) => {
+	])('that answers %d for %s ends the call with exit 6, and the service gets nothing', async (refuse, baseUrl) => {
 		const { url } = await proxy({ to: portOf(target.url), refuse });
 		const { api } = client({ baseUrl, remote: { proxy: url, retries: 3 } });
 		const error = await failure(api.lists.create({ name: 'a', email_reason: 'b' }));
@@ -221,7 +221,7 @@ describe('a base URL', () => {
 		['http://127.0.0.1:8080', 'a-token', []],
 		['http://localhost', 'a-token', []],
 		['https://mail.example.com', 'a-token', []],
-	])('%s with the token %j warns: %j', (baseUrl, token, expected) => {
+	])('%s with the token %j causes the warnings %j', (baseUrl, token, expected) => {
 		const warnings: string[] = [];
 		client({ baseUrl, token, warn: (text) => warnings.push(text) });
 		expect(warnings).toEqual(expected);

@@ -54,7 +54,7 @@ describe('a link scanner', () => {
 		];
 	};
 
-	it('requests every kind of link', () => {
+	it('has links of every kind to request', () => {
 		const kinds = new Set(addresses().map((url) => new URL(url).pathname.split('/')[1]));
 		expect([...kinds].sort()).toEqual(['c', 'o', 'u', 'v']);
 	});
@@ -63,7 +63,7 @@ describe('a link scanner', () => {
 		['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'].flatMap((method) =>
 			Object.keys(agents).map((agent) => [method, agent] as const),
 		),
-	)('%s by a %s changes nothing about who gets mail', async (method, agent) => {
+	)('that sends %s as %s changes nothing about who gets mail', async (method, agent) => {
 		const before = snapshot();
 		for (const url of addresses()) {
 			const headers = Object.entries(agents).find(([name]) => name === agent)?.[1] ?? {};
@@ -78,7 +78,7 @@ describe('a link scanner', () => {
 		expect(messages_created).toBe(1);
 	});
 
-	it('would unsubscribe the person if it sent a POST', async () => {
+	it('would unsubscribe the person only by a POST', async () => {
 		const before = snapshot();
 		expect((await fetch(unsubscribeUrl(mail), { method: 'POST' })).status).toBe(200);
 		expect(snapshot()).not.toBe(before);

@@ -172,7 +172,7 @@ describe('an address on a page', () => {
 		['News <news@example.com>', 'News (news@example.com)'],
 		['"Birds, bees" <b@example.com>', 'Birds, bees (b@example.com)'],
 		['news@example.com', 'news@example.com'],
-	])('of %j shows %j as the sender', (mailbox, shown) => {
+	])('of the sender %j is shown as %j', (mailbox, shown) => {
 		expect(senderName(mailbox)).toBe(shown);
 	});
 });

@@ -25,11 +25,11 @@ describe('the language of a page', () => {
 		['<script>alert(1)</script>, constructor, __proto__, toString', 'en'],
 		['de_DE', 'en'],
 		[`${'de-'.repeat(30)}de, fr`, 'fr'],
-	])('for %j is %s', (header, language) => {
+	])('is chosen from the header %j: %s', (header, language) => {
 		expect(chooseLanguage(header)).toBe(language);
 	});
 
-	it('is chosen quickly from the first fifty entries of a header', () => {
+	it('is chosen quickly, and only from the first fifty entries of a header', () => {
 		const many = (count: number) => Array.from({ length: count }, (_, index) => `x${'abcdefgh'[index % 8]}`);
 		expect(chooseLanguage([...many(49), 'fr'].join(','))).toBe('fr');
 		expect(chooseLanguage([...many(50), 'fr'].join(','))).toBe('en');

@@ -119,7 +119,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('adds to the events of the message, which has one entry for each type, link and kind of reader', async () => {
+	it('adds to its message one event for each type, link and kind of reader', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);
@@ -240,7 +240,7 @@ describe('a tracked link', () => {
 		expect(await answer.text()).toContain('This did not work');
 	});
 
-	it('works after its list and subscriber are deleted', async () => {
+	it('works after the list and the subscriber are deleted', async () => {
 		const list = await served.engine.lists.create({ name: 'People', email_reason: 'x' });
 		await served.engine.subscribers(list.id).create({ email: 'ada@example.org', name: 'Ada' });
 		const { links } = await mail({ context: { site: 'https://three.example/' } });
@@ -353,7 +353,7 @@ describe('unsubscribing', () => {
 			[{ 'List-Unsubscribe': 'One-Click', scope: 'all' }],
 			[{ scope: 'nonsense' }],
 			[{}],
-		])('ends only the mail of that list after %j', async (fields) => {
+		])('ends only the mail of that list if the form has %j', async (fields) => {
 			await post(fields);
 			expect(await active()).toEqual([0, 1]);
 		});

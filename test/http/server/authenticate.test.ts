@@ -21,7 +21,7 @@ beforeEach(() => {
 	});
 });
 
-describe('the lookup of a token', () => {
+describe('the look-up of a token in the store', () => {
 	it('happens at most once a second, and once for concurrent requests', async () => {
 		await Promise.all([authenticate('good'), authenticate('good'), authenticate('bad'), authenticate('bad')]);
 		now = 999_999;
@@ -33,7 +33,7 @@ describe('the lookup of a token', () => {
 		expect(asked.length).toBe(3);
 	});
 
-	it('fails the request if it fails, and is repeated for the next one', async () => {
+	it('makes the request fail if it fails, and is repeated for the next request', async () => {
 		let isBroken = true;
 		const shaky = createAuthenticator({
 			findToken: async () => {

@@ -141,7 +141,7 @@ describe('authorization and query parameters', () => {
 		}
 	});
 
-	it('throttle each token by its name', async () => {
+	it('limit the requests of each token name', async () => {
 		let now = 0;
 		await restart({
 			handler: { throttle: createThrottle({ perSecond: 0.4, burst: 2, clock: { now: () => now } }) },
@@ -185,7 +185,7 @@ describe('paths', () => {
 		expect(await wire('GET', path)).toMatchObject({ status: 404, text: '{"detail":"Not found."}' });
 	});
 
-	it('are compared decoded, and UUIDs in any case', async () => {
+	it('match when they are percent-encoded, and UUIDs in any case', async () => {
 		await wire('POST', '/sub/l%69sts/', { body: list });
 		expect((await wire('GET', '/sub/lists/%31/')).status).toBe(200);
 		const { body } = await wire('POST', '/ext/templates/', { body: { name: 'T', text_body: 'x' } });
@@ -267,7 +267,7 @@ describe('sending', () => {
 		expect(bulk.headers.get('x-campaign-id')).toMatch(/^[0-9a-f-]{36}$/);
 	});
 
-	it('keeps idempotency keys of tokens apart', async () => {
+	it('lets two tokens use the same idempotency key independently', async () => {
 		const asSender = { body: letter, token: tokens.send, headers: { 'Idempotency-Key': 'same' } };
 		const mine = await send('same');
 		const theirs = await wire('POST', '/message/send/', asSender);
@@ -275,7 +275,7 @@ describe('sending', () => {
 		expect(theirs.text).not.toBe(mine.text);
 	});
 
-	it.each(['a b', 'é', 'x'.repeat(256), ''])('rejects the key "%s"', async (key) => {
+	it.each(['a b', 'é', 'x'.repeat(256), ''])('rejects the idempotency key "%s"', async (key) => {
 		const answer = await send(key);
 		expect(answer.status).toBe(400);
 		expect(answer.body).toEqual({ 'Idempotency-Key': ['Use 1 to 255 visible ASCII characters.'] });
@@ -372,7 +372,7 @@ describe('failures of the service', () => {
 		]);
 	});
 
-	it('keep the Retry-After of the engine', async () => {
+	it('keep the Retry-After that the engine gives', async () => {
 		const answer = await failing(new ApiError('throttled', 'Slow down.', { retryAfterMs: 2500 }));
 		expect(answer.status).toBe(429);
 		expect(answer.headers.get('retry-after')).toBe('3');

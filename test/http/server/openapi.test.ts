@@ -35,7 +35,7 @@ describe('the OpenAPI document', () => {
 		expect(kept.filter((name) => !references.has(name))).toEqual([]);
 	});
 
-	it('is not sent again to a client that already has it', async () => {
+	it('is not sent again to a client that already has the current one', async () => {
 		const deployment = await deploy();
 		const asked = (known: string) =>
 			ask(deployment, 'GET', '/openapi.json', { token: null, headers: { 'If-None-Match': known } });

@@ -369,7 +369,7 @@ describe('a malformed request', () => {
 		headers: { allow: 'GET, POST, HEAD, OPTIONS', connection: 'close' },
 	};
 
-	it('with an unknown method gets an answer', async () => {
+	it('with an unknown method gets a 405, and the connection ends', async () => {
 		await start();
 		const wire = await open();
 		wire.socket.end(unknown);
@@ -379,7 +379,7 @@ describe('a malformed request', () => {
 
 	it.each(
 		'GETX PUTS PATCHED PRO M UNSUBSCRIBER HTTP b-1 __proto__ constructor'.split(' '),
-	)('with the unknown method %s gets an answer, also after a request with a body', async (method) => {
+	)('with the unknown method %s gets a 405, also after a request with a body', async (method) => {
 		await start();
 		const wire = await open();
 		const head = `${method} /sub/lists/ HTTP/1.1\r\n${host}${token}\r\n`;
@@ -407,7 +407,7 @@ describe('a malformed request', () => {
 		['FOO', token, 405, 'Method "FOO" not allowed.'],
 		['get', token, 405, 'Method "get" not allowed.'],
 		['FOO', '', 401, 'Authentication credentials were not provided.'],
-	])('with an invalid method gets the status of an unknown path: %s', async (method, with_, status, says) => {
+	])('with an unknown method and a body gets a 405, or a 401 without a token: %s', async (method, with_, status, says) => {
 		await start();
 		const wire = await open();
 		wire.write(
@@ -516,7 +516,7 @@ describe('HTTP features', () => {
 		});
 	});
 
-	it('include a signal to the handler that the client has disconnected', async () => {
+	it('include a signal that tells the handler that the client has disconnected', async () => {
 		let signal: AbortSignal | undefined;
 		await start();
 		deployment.engine.webhooks.test = (_id, call) => {
@@ -647,7 +647,7 @@ describe('public pages', () => {
 		expect(text).not.toContain('secret');
 	});
 
-	it('that fail are a 500 without details', async () => {
+	it('that fail give a 500 without details', async () => {
 		await start({ server: { publicPages: () => Promise.reject(new Error('SELECT token FROM secrets')) } });
 		const answer = await ask(deployment, 'GET', '/o/abc.gif', { token: null });
 		expect(answer).toMatchObject({ status: 500, text: detail('A server error occurred.') });

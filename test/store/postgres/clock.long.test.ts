@@ -77,7 +77,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		expect((await first.local.status()).messages).toEqual({ sent: 60 });
 	});
 
-	it('keep a fixed clock fixed', async () => {
+	it('do not change a fixed clock', async () => {
 		const store = await openPostgresStore({
 			url: await server.createProject(),
 			clock: fixedClock,

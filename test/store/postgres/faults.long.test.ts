@@ -130,7 +130,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	});
 
-	it('leaves a write uncertain if it stays away during the commit', async () => {
+	it('makes a write uncertain if it is unreachable after the commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -156,7 +156,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(count).toBe(1);
 	});
 
-	it('is detected behind a silent connection, and each write happens once', async () => {
+	it('is noticed behind a silent connection, and each write happens once', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -178,7 +178,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(page?.count).toBe(9);
 	});
 
-	it('may run a statement for any time', async () => {
+	it('may take longer for a statement than the lock timeout', async () => {
 		const url = await server.createDatabase();
 		// The store checks the statement every second, and even a busy server answers that check within a second.
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });

@@ -45,7 +45,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		expect(left?.['n']).toBeLessThan(3);
 	});
 
-	it('returns the result of a patch that it repeats', async () => {
+	it('returns the result of a patch whose first answer was lost', async () => {
 		const { proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -63,7 +63,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		expect(proxy.cuts()).toBe(3);
 	});
 
-	it('stores answers that other users of the database cannot read', async () => {
+	it('encrypts its stored answers, which other users of the database can see', async () => {
 		const { url, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		await newSubscriber(store, await newList(store), 'ann@example.org');

@@ -56,7 +56,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		expect(await names()).toHaveLength(2);
 	});
 
-	it('are sent at once if they are large', async () => {
+	it('are sent at once, without waiting for more, if they are large', async () => {
 		const { database } = await open();
 		const clock = (sql: Sql, given: string) =>
 			sql.number('SELECT 1000 * extract(epoch from clock_timestamp()) + length(CAST(? AS TEXT)) * 0', [
@@ -79,7 +79,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		expect(second).toBeGreaterThan(first);
 	});
 
-	it('can be large and small, and all take effect', async () => {
+	it('all take effect, whether they are large or small', async () => {
 		const { database, names } = await open();
 		const large = Array.from({ length: 5 }, (_, at) => `${at}`.repeat(100_000));
 		await database.write(async ({ sql }) => {

@@ -42,7 +42,7 @@ const ofPostgresAlone = ['leaders', 'outcomes'];
 const idRow = 'id_sequences';
 
 describePostgres('the schema on PostgreSQL', (server) => {
-	it('has the tables, columns, types and keys of SQLite, and compares bytes', async () => {
+	it('has the tables, columns, types and keys of SQLite, and compares texts by bytes', async () => {
 		const url = await server.createDatabase();
 		const store = await openPostgresStore({ ...{ url, clock: systemClock, mode: 'create' } });
 		await store.close();

@@ -48,7 +48,7 @@ describePostgres('round trips', (server) => {
 		return { store, tripsOf };
 	}
 
-	it('of a page are one, whatever it contains', async () => {
+	it('that read a page are a single one, whatever the page contains', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -74,7 +74,7 @@ describePostgres('round trips', (server) => {
 
 	const people = (count: number) => Array.from({ length: count }, (_, at) => `p${at}@example.org`);
 
-	it('of a request are at most three', async () => {
+	it('for a request are at most three', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		await newField(store, 'city');
@@ -109,7 +109,7 @@ describePostgres('round trips', (server) => {
 		expect(Object.fromEntries(Object.entries(counted).filter(([, trips]) => trips > request))).toEqual({});
 	});
 
-	it('of a send call do not grow with recipients that it skips', async () => {
+	it('for a send call do not grow with the number of recipients that it skips', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		await suppress(store, people(50));
@@ -120,7 +120,7 @@ describePostgres('round trips', (server) => {
 		expect((await store.reads.getPerson({ email_key: 'p0@example.org' })).left_out).toHaveLength(1);
 	});
 
-	it('of leasing, settling and opens do not grow with the messages', async () => {
+	it('for leases, outcomes and opens do not grow with the number of messages', async () => {
 		const [few, many] = await Promise.all([10, 200].map((count) => tripsOfSending(count)));
 		expect(many).toEqual(few);
 	});
@@ -147,7 +147,10 @@ describePostgres('round trips', (server) => {
 		return { leasing, settling, opening };
 	}
 
-	it.each(Object.entries(growing))('of %s do not grow with the rows', async (_, { most, prepare }) => {
+	it.each(Object.entries(growing))('for %s do not grow with the number of rows', async (_, {
+		most,
+		prepare,
+	}) => {
 		const [few = 0, many = 0] = await Promise.all(
 			[3, 30].map(async (count) => {
 				const { store, tripsOf } = await open();
@@ -159,7 +162,7 @@ describePostgres('round trips', (server) => {
 		expect([few, many].map((trips) => Math.max(trips, most))).toEqual([most, most]);
 	});
 
-	it('of a lease do not grow with campaigns that have no due messages', async () => {
+	it('for a lease do not grow with the number of campaigns that have no due messages', async () => {
 		const trips = await Promise.all(
 			[1, 5].map(async (count) => {
 				const { store, tripsOf } = await open();
@@ -174,7 +177,7 @@ describePostgres('round trips', (server) => {
 		expect(trips).toEqual([2, 2]);
 	});
 
-	it('of an import hardly grow with a hundred times the rows', async () => {
+	it('for an import hardly grow with a hundred times the rows', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		const few = await tripsOf(() => importPeople(store, list, people(10)));
@@ -182,7 +185,7 @@ describePostgres('round trips', (server) => {
 		expect(many).toBeLessThanOrEqual(few + 2);
 	});
 
-	it('of an import do not grow with suppressed addresses', async () => {
+	it('for an import do not grow with the number of suppressed addresses', async () => {
 		const trips = await Promise.all(
 			[2, 20].map(async (suppressed) => {
 				const { store, tripsOf } = await open();

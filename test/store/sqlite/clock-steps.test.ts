@@ -61,7 +61,7 @@ describe('a clock that was set back by days', () => {
 	});
 });
 
-describe('a clock that changes while a process runs', () => {
+describe('a clock change while a process runs', () => {
 	const second: Micros = 1_000_000;
 	const minute: Micros = 60 * second;
 	let steady: Micros;
@@ -87,7 +87,7 @@ describe('a clock that changes while a process runs', () => {
 		['a day back', -day],
 	];
 	describe.each(steps)('by %s', (_what, step) => {
-		it('keeps the length of a lease, whichever process checks first', async () => {
+		it('does not change the length of a lease, whichever process checks first', async () => {
 			const [one, other] = [await begin(), await begin()];
 			await verify(one);
 			await send(one, ['ann@example.org'], { now });
@@ -102,7 +102,7 @@ describe('a clock that changes while a process runs', () => {
 			await one.close();
 		});
 
-		it('keeps the length of a lease requested before the change', async () => {
+		it('does not change the length of a lease that was requested before it', async () => {
 			const store = await begin();
 			await verify(store);
 			await send(store, ['ann@example.org'], { now });
@@ -122,7 +122,7 @@ describe('a clock that changes while a process runs', () => {
 			await store.close();
 		});
 
-		it('keeps queued messages due and deferred ones waiting', async () => {
+		it('leaves queued messages due, and deferred ones waiting', async () => {
 			const store = await begin();
 			await deferred(store, 30 * minute);
 			await send(store, ['bob@example.org'], { now });
@@ -135,7 +135,7 @@ describe('a clock that changes while a process runs', () => {
 			await store.close();
 		});
 
-		it('keeps the retry time of an outcome from before the change', async () => {
+		it('does not change the retry time of an outcome from before it', async () => {
 			const store = await begin();
 			await verify(store);
 			await send(store, ['ann@example.org'], { now });
@@ -149,7 +149,7 @@ describe('a clock that changes while a process runs', () => {
 			await store.close();
 		});
 
-		it('keeps a planned campaign planned', async () => {
+		it('leaves a planned campaign planned', async () => {
 			const store = await begin();
 			const id = await released(store, { starts_at: noon + 7 * day });
 			now += step;
@@ -159,7 +159,7 @@ describe('a clock that changes while a process runs', () => {
 			await store.close();
 		});
 
-		it('keeps the limits exact', async () => {
+		it('does not change when a limit lets the next message go', async () => {
 			const store = await begin();
 			await verify(store);
 			await store.writes.putSettings({ values: { send_limit: '1/10m' }, now });

@@ -82,7 +82,7 @@ describe('a list with many subscribers', () => {
 });
 
 describe('a field with many values', () => {
-	it('exists until its last value is removed, and a repeated deletion continues', async () => {
+	it('exists until its last value is removed, and a second deletion continues the first', async () => {
 		const { core, steps, failAfter, left } = startLists();
 		const kept = () =>
 			[1, second].flatMap((list) => left(list) ?? []).filter(([, meta]) => meta?.length === 2);

@@ -135,7 +135,7 @@ describe('opening a SQLite database', () => {
 		);
 	});
 
-	it('does not wait for a dead process', async () => {
+	it('ignores dead processes when it waits for others to end', async () => {
 		await (await open()).close();
 		const db = new Database(path);
 		const dead = runProgram(process.execPath, ['-e', '0']).pid;

@@ -19,7 +19,7 @@ describe('a batch in slices', () => {
 		},
 	};
 
-	it('takes a commit for each slice, and gets one answer', async () => {
+	it('is committed slice by slice, and gets a single answer', async () => {
 		const { line, command, groups } = startLine(twoRows);
 		expect(await line.put(command(0, ...people))).toMatchObject(whole);
 		expect(groups()).toBe(3);
@@ -147,7 +147,7 @@ describe('batches sent before the previous answer', () => {
 });
 
 describe('the size of a slice', () => {
-	it('follows the time that its rows take, at most doubles or halves, and has a minimum', () => {
+	it('follows the time that the rows take, at most doubles or halves, and has a minimum', () => {
 		const size = createSliceSize(() => 200);
 		const learned = (rows: number, heldMs: number) => {
 			size.took(rows, heldMs);

@@ -40,7 +40,7 @@ describe('upkeep', () => {
 		expect(logBytes()).toBe(before);
 	});
 
-	it('truncates a log without new writes', () => {
+	it('truncates the log if nothing was written since the last checkpoint', () => {
 		writePages(500);
 		tendLog(db, tendLog(db, 0));
 		expect(logBytes()).toBe(0);
