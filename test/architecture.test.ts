@@ -45,7 +45,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^store\/(slices\.ts$|(sqlite|postgres|core)\/)/,
 			/^api\//,
 			/^engine\/rules\//,
-			// The upkeep keeps the links when it deletes the body of a message.
+			// Before the store's upkeep deletes the body of a message, it reads the links to keep.
 			/^content\/links\.ts$/,
 		],
 	},
@@ -86,8 +86,7 @@ const table: readonly { files: RegExp; may: readonly (string | RegExp)[] }[] = [
 			/^tables\//,
 			/^jobs\//,
 			/^store\/(queue|maintenance|operations|errors|moving|url)\.ts$/,
-			// A dry run of `send` shares the rules of staging, `subscribers list --where` shares those of `send
-			// --where`, and completion offers the names of settings.
+			// Dry runs, `subscribers list --where` and completion use the same rules as the engine.
 			/^engine\/rules\/(campaign-rows|conditions|settings|subscribers)\.ts$/,
 			// `api` and `smoke` read header names and the meaning of status codes.
 			/^http\/wire\.ts$/,

@@ -10,7 +10,10 @@ import { startCpuClock } from './support/cpu-clock.js';
 const root = join(import.meta.dirname, '../src');
 const length = 40_000;
 const maxMs = 30;
-/** Skips a text of an eighth of the length below this. In quadratic time, 30 ms for 40 kB are 0.5 ms for an eighth. */
+/**
+ * A text of an eighth of the length is skipped if it takes less. With quadratic time, 0.5 ms for an eighth means 30 ms
+ * for the whole.
+ */
 const trivialMs = 0.25;
 
 interface Found {
@@ -106,7 +109,7 @@ describe('a regular expression', () => {
 
 function slowOn(expression: RegExp): string | null {
 	const texts = (run: string) => [run, `${run}\u0001`, `x${run}\u0001y`, `<${run}\u0001`, `{"${run}\u0001`];
-	// The least of three runs, because garbage collection may slow the first.
+	// The fastest of three runs counts, because garbage collection may slow one.
 	const timeOn = (text: string) => {
 		const work = () => void text.replace(expression, '');
 		const first = timeOf(work);
@@ -119,7 +122,8 @@ function slowOn(expression: RegExp): string | null {
 			if (isTrivial(() => void text.replace(expression, ''))) continue;
 			const shortMs = timeOn(text);
 			const longMs = shortMs > maxMs ? shortMs : timeOn(ofLength(length)[at] ?? '');
-			// Linear time is eight times as long; up to 24 is allowed, because replacing each character costs more.
+			// The long text is eight times as long. Replacing each character costs more, so up to 24 times the time is
+			// allowed.
 			if (longMs > maxMs && (shortMs > maxMs || longMs > 24 * shortMs))
 				return JSON.stringify(text.slice(0, 16));
 		}

@@ -1,4 +1,3 @@
-/** URLs in errors and logs: possible secrets are masked, and the rest stays recognizable. */
 import { describe, expect, it } from 'vitest';
 import { shownUrl, withoutSecrets } from '../../src/api/quote.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { canParseUrl, isLoopback, isLoopbackUrl } from '../../src/api/schema/url.js';
 
-/** V8 optimizes a function after fewer calls; the optimized code must give the same answers. */
+/** V8 optimizes a function before this many calls, and the optimized code must give the same answers. */
 const often = 50_000;
 
 describe('the check for a URL', () => {

@@ -28,7 +28,9 @@ export interface Subject {
 	content(place: Place): string[];
 }
 
-/** So many messages that startup and V8's warm-up take a tenth of the time. With 10,000 of HTML, they take a third. */
+/**
+ * With these counts, startup and V8's warm-up take a tenth of the time. With 10,000 HTML messages they take a third.
+ */
 const subjects: readonly Subject[] = [
 	{
 		what: '1 KB text',

@@ -1,4 +1,3 @@
-// Each content is compiled once, and the cache limits its bytes.
 import { expect, it } from 'vitest';
 import { createContentCache } from '../../src/content/cache.js';
 import { contentSha256 } from '../../src/content/hash.js';

@@ -1,4 +1,3 @@
-// Style rules that move into style attributes, and rules that stay in the style sheet.
 import { describe, expect, it } from 'vitest';
 import { cssStatements, formatStatement, planInlining } from '../../src/content/inline-plan.js';
 

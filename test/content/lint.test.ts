@@ -1,4 +1,3 @@
-// Warnings about content, each with the position of its first occurrence.
 import { describe, expect, it } from 'vitest';
 import { clippedBytes, contentFindings } from '../../src/content/lint.js';
 

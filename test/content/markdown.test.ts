@@ -1,4 +1,3 @@
-// Bodies from Markdown, their subject and their variables.
 import { describe, expect, it } from 'vitest';
 import { markdownBodies } from '../../src/content/markdown.js';
 

@@ -1,4 +1,3 @@
-// Parts, encodings and header fields of a message.
 import { describe, expect, it } from 'vitest';
 import type { Content, Envelope } from '../../src/api/messages.js';
 import { compileContent } from '../../src/content/compile.js';

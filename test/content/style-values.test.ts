@@ -1,4 +1,4 @@
-// A value of a variable must not make a mail load anything.
+// The value of a variable must not make a mail load anything from the network.
 import { expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { isTooDeep, maxNesting } from '../../src/content/nesting.js';

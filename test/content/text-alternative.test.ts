@@ -1,4 +1,3 @@
-// The text alternative of HTML.
 import { describe, expect, it } from 'vitest';
 import { compileContent } from '../../src/content/compile.js';
 import { textAlternative } from '../../src/content/text-alternative.js';

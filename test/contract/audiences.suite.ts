@@ -1,4 +1,4 @@
-/** Recipients and times of a campaign: counted, planned, and listed afterwards, on each implementation. */
+/** The contract of a campaign's recipients and sending times. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Audiences, CampaignSpec } from '../../src/api/campaigns.js';
 import type { Extensions } from '../../src/api/capabilities.js';

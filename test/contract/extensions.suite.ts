@@ -465,7 +465,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await api
 					.subscribers(two.id)
 					.create({ email: 'var@example.com', name: 'Two', meta: { color: 'blue' } });
-				// With the address in two lists, the request must say which one counts.
+				// The address is in two lists, so only `list_id` says whose values fill the variables.
 				expect((await send({}))[1]).toContain('#color#');
 				expect(await send({ list_id: two.id })).toEqual([
 					'for Two',
@@ -522,7 +522,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				const { counts, rejects } = await ext.campaigns.addList(id, list.id);
 				expect(counts).toEqual({ staged: 1, suppressed: 0, rejected: 1 });
 				expect(rejects[0]?.error).toContain('without@example.com');
-				// Adding the list again repeats its rejects, because a client that resumes has not seen the first answer.
+				// A client that resumes may have lost the first answer, so adding the list again repeats its rejects.
 				expect((await ext.campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 

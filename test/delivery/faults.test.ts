@@ -15,7 +15,6 @@ afterEach(async () => {
 	pool = undefined;
 });
 
-/** Sends one message to a server with the given fault. */
 async function sendTo(script: FaultScript, settings: Partial<SmtpSettings> = {}, cc: string[] = []) {
 	server = await startFaultServer(script);
 	const timeouts = timeoutsFor(script);
@@ -27,7 +26,6 @@ async function sendTo(script: FaultScript, settings: Partial<SmtpSettings> = {},
 	return { result, memory, outcome: memory.row(0).outcomes[0], state: memory.row(0).state };
 }
 
-/** Sends several messages to a server that ends connections. */
 async function sendMany(
 	count: number,
 	script: FaultScript,

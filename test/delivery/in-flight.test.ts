@@ -1,4 +1,3 @@
-// The number of messages in flight at once.
 import { describe, expect, it } from 'vitest';
 import { InFlight } from '../../src/delivery/leases.js';
 

@@ -1,4 +1,3 @@
-// Pauses of the queue by a person or by a fault of the mail server.
 import { setTimeout as delay, setImmediate as setImmediatePromise } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';
@@ -99,7 +98,7 @@ describe('a mail server that refuses the sender', () => {
 	});
 
 	it('for every second recipient does not stop mail to the others', async () => {
-		// At most three messages are in flight, so replies may be reordered, but five refusals never come in a row.
+		// With three messages in flight, replies may change their order, but five refusals never come in a row.
 		let asked = 0;
 		const answer = '550 5.7.1 Not from you';
 		const { memory, pool: own } = await start(

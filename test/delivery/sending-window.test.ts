@@ -1,4 +1,3 @@
-// A worker that runs across the end of a campaign's sending window and into the next one.
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/datetime.js';

@@ -106,7 +106,8 @@ describe.skipIf(!isBuilt)('apply', () => {
 				const env = { HOME: await makeHome(), MAILCTL_TOKEN: server.token };
 				return ended(startProgram(['--base-url', baseUrl, 'apply', '-f', file, '-y'], env));
 			};
-			// The second run does all its work after the first has planned and before it creates a list.
+			// The second run does all its work after the first run has planned and before the first run creates a
+			// list.
 			const second = new Promise((resolve, reject) =>
 				proxy.arm({
 					at: 1,

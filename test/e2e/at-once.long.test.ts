@@ -74,7 +74,7 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 			at % 40 === 0 ? `nobody ${at},N` : `p${at}@example.com,P${at}`,
 		);
 		await writeFile(path, `email,name\n${rows.join('\n')}\n`);
-		// With a named rejects file, a process that starts after another one has ended is refused.
+		// A process that starts after another has ended is refused too, because the named rejects file exists.
 		const rejects = ['--rejects', `${path}.rejects.csv`];
 		const words = ['subscribers', 'import', path, '-l', '1', '--batch-size', '500', ...rejects];
 		const all = await Promise.all(eight.map(() => call(...words)));

@@ -1,4 +1,3 @@
-// `engine backup` writes a consistent copy while the database is in use, or no file.
 import { once } from 'node:events';
 import {
 	existsSync,

@@ -1,4 +1,3 @@
-// Bounces received by SMTP: accepted and refused recipients, and the answer 250 only after a bounce is recorded.
 import { connect } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { describeDatabases } from '../support/databases.js';

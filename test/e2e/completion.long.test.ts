@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.js';
 import { makeProject, type Project } from '../support/project.js';
 import { isInstalled } from '../support/run-program.js';
 
-/** An unquoted name would run `touch ran` or become another word. */
+/** Without quotes, these names would run `touch ran` or become several words. */
 const names = [
 	'$(touch ran) § `touch ran` § "$(touch ran)" § \'$(touch ran)\' § ";touch ran;" § \';touch ran;\' § ;touch ran § &touch ran',
 	'|touch ran § \\";touch ran;" § \\\';touch ran;\' § \\$(touch ran) § \\`touch ran` § \\\\$(touch ran) § $\\(touch ran)',
@@ -31,7 +31,10 @@ while IFS= read -r line <&4 && [ -n "$line" ]; do printf '%s\\n' "$line"; done
 
 let project: Project;
 
-/** A shell on a terminal. This process answers for `mailctl`, because a program for each Tab would take minutes. */
+/**
+ * A shell on a terminal. This process answers for `mailctl`, because starting the program for each Tab would take
+ * minutes.
+ */
 class Shell {
 	readonly #calls: string[][] = [];
 	readonly #env = {
@@ -50,7 +53,7 @@ class Shell {
 			cwd: project.folder,
 			env: this.#env,
 		});
-		for (const pipe of this.#script.stdio) pipe?.on('error', () => {}); // a killed shell resets them
+		for (const pipe of this.#script.stdio) pipe?.on('error', () => {}); // a killed shell resets its pipes
 		this.#script.stdio[3]?.on('data', (bytes) => void this.#hear(bytes));
 	}
 

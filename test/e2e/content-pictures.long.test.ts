@@ -1,4 +1,3 @@
-// A mail looks the same in a real browser before and after its CSS is inlined and its links are rewritten.
 import type { Browser, Page } from 'playwright-core';
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -203,8 +202,8 @@ describe.skipIf(!hasChromium)('HTML with its tracking pixel (needs Chromium)', (
 	it.skipIf(!hasCorpora)(
 		'looks the same as without it for every real template (needs the corpora)',
 		async () => {
-			// The image at the end of these templates would reserve the line that the pixel needs. The inlined variants have
-			// the same ends.
+			// The test removes the last image of each template, because its line would hide a line that the pixel
+			// adds. The inlined variants end alike, so they are left out.
 			for (const { html } of templates().filter(({ name }) => !name.includes('templates-inlined'))) {
 				const asMade = html.replace('<img src="#picture#" alt="#name#">', '');
 				await expectSamePicture(asMade, await tracked(asMade, seen));

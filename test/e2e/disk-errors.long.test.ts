@@ -1,4 +1,3 @@
-// A failing disk: errors report the disk, not a damaged database, as long as the file is sound.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,3 @@
-// A long export whose database is replaced by another file, and one whose output file may not grow.
 import { once } from 'node:events';
 import { copyFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -14,7 +14,9 @@ afterEach(async () => {
 	for (const end of endings.splice(0).reverse()) await end();
 });
 
-/** Starts a mailctl server behind a proxy that can answer in its place; `reached` lists its recipients. */
+/**
+ * Starts a mailctl server behind a proxy that can answer in its place. `reached` lists the recipients of its mails.
+ */
 async function start() {
 	const home = await mkdtemp(join(tmpdir(), 'mailctl-false-'));
 	const sink = await startSmtpSink();

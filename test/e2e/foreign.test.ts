@@ -61,7 +61,7 @@ const options: readonly Argv[] = [
 		['--eml', '-'],
 		['--attach', '{file}'],
 	].map((option) => [...single, ...option]),
-	// The service's lists can be read, but conditions and times belong to the engine.
+	// The client can read the service's lists, but only the engine evaluates conditions and sending times.
 	...[
 		['--exclude-list', '1'],
 		['--where', 'name=Ann'],

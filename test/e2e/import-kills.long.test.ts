@@ -132,7 +132,8 @@ describeDatabases('an import that is killed', (databases) => {
 			};
 			for (const fault of faultsOver(points, { kills, faults })) {
 				let code = await tryWith(fault);
-				// A busy machine makes fewer calls, because each does more; the run is then killed at half the count.
+				// On a busy machine a run makes fewer calls, because each call does more. Then the kill comes at half
+				// the count.
 				for (let { at } = fault; fault.does === 'KILL' && code === 0 && at > 1; ) {
 					at = Math.floor(at / 2);
 					code = await tryWith({ ...fault, at });

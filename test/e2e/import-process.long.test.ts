@@ -1,4 +1,3 @@
-/** Imports by the built program: closed input, a full disk, and a second Ctrl-C. */
 import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';

@@ -1,4 +1,3 @@
-// The manual pages of the build are complete, and groff reads them without warnings.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -41,7 +41,7 @@ describe.skipIf(!isBuilt || process.platform !== 'linux')('messages that all hav
 
 const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 
-// With five copies of each file on its way to the disk, memory was 292 MB at the end and 314 MB at most.
+// When the server held five copies of each file, memory was 292 MB at the end and 314 MB at most.
 describe.skipIf(!isBuilt || process.platform !== 'linux')('large uploaded files', () => {
 	let serving: Serving;
 

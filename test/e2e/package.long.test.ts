@@ -1,4 +1,3 @@
-// The npm package: its files, and that it runs without this checkout.
 import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';

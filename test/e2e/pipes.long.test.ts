@@ -1,4 +1,3 @@
-// The built program in real pipes, as a shell runs it.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,3 @@
-// A real Postfix accepts mail and returns bounces by SMTP, into a Maildir, and through a pipe.
 import { execFile } from 'node:child_process';
 import { chmod, chown, mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';

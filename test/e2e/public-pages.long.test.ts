@@ -115,7 +115,7 @@ inBrowser.each(languages.map((language) => [language]))(
 		for (const kind of Object.keys(kinds)) {
 			await page.goto(`${url}/plain/${kind}`);
 			expect(await page.getAttribute('html', 'lang')).toBe(language);
-			// The test below checks each kind in each look, and a language changes only words.
+			// The test below checks the accessibility of each kind of page, and a language changes only words.
 			if (judged.includes(kind)) expect(await flaws()).toEqual([]);
 			await picture(page, `${kind}-${language}`);
 			for (const size of [320, 1280]) {

@@ -135,10 +135,10 @@ describe('the README and the docs', async () => {
 	});
 });
 
-/** Printed to both streams before the output of each line of a script. */
+/** A script prints this mark to both streams before the output of each line. */
 const mark = '\x1e';
 
-/** A server sends queued messages later. Wait for them, so that the next line prints the same in each run. */
+/** The server sends queued messages later. The script waits for them, so that the next line always prints the same. */
 const untilSent = ['queued', 'leased']
 	.map((state) => `while mailctl messages list --status ${state} --exit-empty; do :; done > /dev/null 2>&1`)
 	.join('\n');

@@ -1,4 +1,3 @@
-// An upgrade replaces the program's files while its server still runs.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, rm, symlink } from 'node:fs/promises';

@@ -1,4 +1,3 @@
-// `engine restore` replaces the database by a complete backup and keeps the old one, or changes nothing.
 import { once } from 'node:events';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -103,7 +102,7 @@ describe('engine restore', () => {
 		const db = join(folder, 'far', 'away', 'news.db');
 		expect(json('--db', db, 'engine', 'restore', 'copy.db')).toMatchObject({
 			...{ database: db, kept: null },
-			// Without the old database, the later erasures are unknown.
+			// Without the old database, `restore` cannot know the erasures since the backup.
 			erased: null,
 		});
 		expect(look(db)).toMatchObject({ sound: 'ok', subscribers: 10 });

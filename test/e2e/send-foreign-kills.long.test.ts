@@ -100,7 +100,7 @@ async function uncertain(): Promise<Set<string>> {
 	);
 }
 
-/** A recipient was sent to exactly once, or at most once if uncertain. */
+/** Each recipient got the mail exactly once, or at most once if its outcome is unknown. */
 function expectOnce(unknown: ReadonlySet<string>): void {
 	const times = service.timesSent();
 	const addresses = Array.from({ length: rows }, (_, index) => `p${index}@example.com`);

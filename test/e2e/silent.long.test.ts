@@ -17,7 +17,7 @@ const mail = ['--from', 'news@example.com', '--subject', 'S', '--text', 'T'];
 const ann = 'ann@example.com';
 const agreed = ['--yes', '--expect-count', '1'];
 
-/** One command for each way to wait for a service: a page, a walk, an import, an export, apply, checks, raw calls. */
+/** One command for each way to wait for a service: one page, all pages, import, export, apply, checks, raw calls. */
 const remote: readonly Words[] = [
 	['lists', 'list'],
 	['subscribers', 'find', ann],

@@ -1,4 +1,3 @@
-/** Ctrl-C in a command on PostgreSQL that waits for a lock: the change is rolled back, and the error says so. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -11,7 +10,7 @@ import { ask, describePostgres } from '../support/postgres.js';
 const mail = '--from news@example.com --subject S --text T';
 const undone = 'interrupted: the change in progress was undone\n';
 
-/** The arguments of each command, and its error if that differs from `undone` with the hint to run it again. */
+/** The arguments of each command, and its error if that is not `undone` with the hint to run it again. */
 const calls: Readonly<Record<string, readonly [words: string, says?: string]>> = {
 	'lists create': ['--name M --email-reason r'],
 	'lists delete': ['1 --confirm L'],

@@ -45,7 +45,7 @@ function workplace(folder = mkdtempSync(join(tmpdir(), 'mailctl-terminal-'))) {
 		const shown = stripVTControlCharacters(raw);
 		return { raw, shown, end: /ended (.*)\n$/.exec(shown)?.[1] ?? shown };
 	};
-	/** Runs in a shell the command that was printed after these words. */
+	/** Runs in a shell the command that a guide printed after the words `behind`. */
 	const asPrinted = (shown: string, behind: string, more = '') => {
 		const command = new RegExp(`${behind}:\\s(mailctl .*)\n`).exec(shown)?.[1] ?? shown;
 		const program = `mailctl() { '${process.execPath}' '${programPath}' "$@"; }; ${command} ${more}`;

@@ -1,4 +1,3 @@
-// Several processes on one database, processes that are killed, and the files that they leave.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,7 +34,6 @@ function peopleFile(folder: string, name: string, count: number): string {
 }
 
 describeDatabases('processes on one database', ({ kind, create }) => {
-	/** Fewer rows suffice on PostgreSQL. */
 	const rows = kind === 'SQLite' ? 20_000 : 4_000;
 	it('that write at once lose nothing', async () => {
 		const { folder, run, json } = workplace(await create());

@@ -1,4 +1,3 @@
-// A delivered mail, opened in a real browser: the pages behind its links, and the counted events.
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';

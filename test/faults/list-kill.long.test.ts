@@ -50,7 +50,7 @@ async function killWhileStaging(db: string): Promise<void> {
 	await run('subscribers', 'import', people, '--list', 'News');
 	const token = (await run('engine', 'tokens', 'create', '--name', 'shop', '--scope', 'admin', '-q')).trim();
 
-	// The paused queue keeps a late kill from meeting a campaign that is already being sent.
+	// The queue is paused, so that no kill can come after the campaign has begun to send.
 	await run('engine', 'queue', 'pause');
 	let serving = await serve(db, home, '0');
 	onTestFinished(() => void serving.child.kill('SIGKILL'));

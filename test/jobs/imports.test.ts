@@ -336,7 +336,7 @@ describe('memory', () => {
 		expect((await runImport(job)).totals).toMatchObject({ read: 300_000, rejected: 30_000 });
 		const [early = 0, , , late = 0] = samples;
 		expect(samples).toHaveLength(4);
-		// Keeping the 225,000 rows in between would need about 50 MB.
+		// Keeping the 225,000 rows between the two measurements would need about 50 MB.
 		expect(late - early).toBeLessThan(10e6);
 	});
 });

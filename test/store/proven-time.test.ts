@@ -14,7 +14,10 @@ import { campaignOf, day, hour, noon, put, send, submissionOf, verify } from '..
 import { describePostgres } from '../support/postgres.js';
 
 describePostgres('the proven time', (server) => {
-	/** Hours of the wall clock, the steady clock with its boot, and the proven time; `+` if a message was recorded. */
+	/**
+	 * Each look has the hours of the wall clock, of the steady clock (with a letter per boot), and of the proven time.
+	 * `+` follows if a message was recorded.
+	 */
 	const looks = [
 		['goes on with the clock', '0 5a 0, 1 6a 1, 30 35a 30'],
 		['continues after a short stop, and goes back with the clock', '0 5a 0, 1 0b 1, -9 1b -9'],

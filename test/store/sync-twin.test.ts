@@ -23,7 +23,7 @@ const importedIn = (file: string) =>
 const asks = (name: string) =>
 	name.startsWith('sql.') && !['sql.alone', 'sql.write', 'sql.writeAll', 'sql.writeEach'].includes(name);
 
-describe('the synchronous copy of the operations', () => {
+describe('the synchronous twin of the operations', () => {
 	it('equals the source without async and await', () => {
 		const text = 'const row = (await sql.get(text)) ?? null; const one = async (x) => await f(await g(x));';
 		expect(synchronous(text)).toBe('const row = (sql.get(text)) ?? null; const one = (x) => f(g(x));');

@@ -1,4 +1,3 @@
-/** A database in a temporary folder with notifications to send. */
 import type { Clock } from '../../src/api/datetime.js';
 import { openStore } from '../../src/store/open.js';
 import type { Store } from '../../src/store/store.js';

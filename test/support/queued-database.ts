@@ -1,4 +1,3 @@
-/** A database with queued messages. */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,3 @@
-/** A small disk that a test can fill. */
 import { mkdtempSync, statSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

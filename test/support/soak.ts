@@ -1,4 +1,4 @@
-/** Single sends with different content each, as from shops and forms, to a `serve` whose memory is measured. */
+/** Sends single mails with different content, as shops and forms do, and measures the memory of `serve`. */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import type { CountingSink } from './counting-sink.js';

@@ -1,7 +1,7 @@
 /**
  * A worker in a separate process that can be killed: `node worker-program.mjs DATABASE PORT [LEASE_MS [MINUTES
- * [POISON]]]`. It ends when all messages are sent. With MINUTES, its clock is so far ahead, and it ends when no message
- * is due. It kills itself while it composes a message that contains POISON.
+ * [POISON]]]`. It ends when all messages are sent. With MINUTES, its clock is that many minutes ahead, and it ends
+ * when no message is due. It kills itself while it composes a message that contains POISON.
  */
 import { randomUUID } from 'node:crypto';
 import { microsPerSecond, systemClock } from '../../src/api/datetime.js';

@@ -1,4 +1,4 @@
-/** Names, towns and sentences of fictitious people, and the code pages of such tables. */
+/** Names, towns and sentences of fictitious people, and the code pages that each language uses. */
 
 export interface Sample {
 	language: string;

@@ -101,7 +101,7 @@ describe('the speed of parsing', () => {
 
 describe('the end of a row', () => {
 	it('is where csv-parse finds it, for any valid text', () => {
-		// Without spaces: csv-parse reads them as text around quotes and on empty lines, where they are skipped here.
+		// The pieces have no spaces: csv-parse keeps spaces around quotes and in empty lines, and mailctl skips them.
 		const piece = fc.constantFrom('"', '""', ',', '\n', '\r\n', '\r', 'a', 'é', '-', ',"', '",', '"\n');
 		fc.assert(
 			fc.property(fc.array(piece, { maxLength: 30 }), fc.constantFrom(',', '§', 'é'), (pieces, delimiter) => {

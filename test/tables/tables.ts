@@ -3,7 +3,6 @@
 import type { TableRow } from '../../src/tables/finding.js';
 import { openTable, type TableOptions } from '../../src/tables/read-table.js';
 
-/** Returns a stream of the bytes in chunks of `size`. */
 export async function* inChunks(bytes: Uint8Array, size = 64 * 1024): AsyncGenerator<Uint8Array> {
 	for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
 }

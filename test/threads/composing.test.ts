@@ -159,7 +159,8 @@ describe('mails composed by threads', () => {
 			await turn();
 			for (const message of messages) {
 				const mail = await composer.compose(message);
-				// One message in fifty stays in flight, more than there are slabs. A thread never gives away its last slab.
+				// The test keeps one mail in fifty, more than there are slabs, although a thread never gives away its
+				// last slab.
 				if (composed++ % 50 === 0) kept.push({ message, mail });
 				else release(mail);
 			}

@@ -33,7 +33,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			if (first === undefined) throw new Error('nothing is due');
 			return first;
 		};
-		/** Begins to compose a message and lets its lease expire. Returns when the message is due again. */
+		/** Begins to compose a message, lets its lease expire, and returns the time when it is due again. */
 		const dieAt = async (now: Micros): Promise<Micros> => {
 			await store.queue.beginComposing(await leased(now));
 			expect(await lease(store, { now: now + hour })).toEqual([]);

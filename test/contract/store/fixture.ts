@@ -51,7 +51,6 @@ export async function verify(store: Store, email = 'desk@example.org'): Promise<
 
 let lastId = 0;
 
-/** Returns a different UUID for each call. */
 export function newUuid(): string {
 	lastId += 1;
 	return `00000000-0000-4000-8000-${String(lastId).padStart(12, '0')}`;

@@ -16,7 +16,7 @@ import {
 } from './fixture.js';
 
 const second: Micros = 1_000_000;
-/** A sent message counts for up to 1/64 of the window longer than the window. */
+/** A sent message counts for the window and up to 1/64 of the window longer. */
 const slack = 64;
 
 export function describeLimits(open: OpenEmpty): void {
@@ -245,7 +245,8 @@ export function describeLimits(open: OpenEmpty): void {
 				const rest: Leased[] = [];
 				for (const message of hands) {
 					const fate = random();
-					// Below 0.4 the message is in flight. Below 0.6 it was sent, but its worker died before it recorded that.
+					// Below 0.4 the message is in flight. Below 0.6 it was sent, but its worker died before it
+					// recorded the outcome.
 					if (fate < 0.4) rest.push(message);
 					else sent.push({ at: now, domain: message.to.split('@')[1] ?? '' });
 					if (fate >= 0.6) await settleSent([message], now);

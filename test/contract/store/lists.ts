@@ -61,7 +61,7 @@ export function describeLists(open: OpenEmpty): void {
 				],
 				[0, []],
 			]);
-			// A subscriber who came after the range is in neither count.
+			// Neither list counts a subscriber who was added after the range.
 			const before = await store.reads.reportDetails({ ...day, to: '2026-03-10' });
 			expect(before.lists?.map(({ active }) => active)).toEqual([0, 0]);
 			await store.writes.deleteList({ id, now: later });

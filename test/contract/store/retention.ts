@@ -386,7 +386,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		const first = await send(store, ['ann@example.org'], bulk);
 		const message = await deliver(store, { kind: 'uncertain', reply: busy451 });
 		await keep(store, { keep_bodies: '7d' });
-		// The time of the last send is stored to the day.
+		// The store updates the time of the last send once a day, so retention waits for one more day.
 		await expire(noon + 8 * day - 1);
 		expect(await store.reads.getSubmission({ id: first.submission })).not.toMatchObject({ is_dropped: true });
 		await expire(noon + 8 * day);
@@ -470,18 +470,18 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		});
 		const other = { ...opening, id: newUuid(), spec: { ...spec, text_body: 'Dear other reader' } };
 		expect(await store.writes.openCampaign(other)).toEqual({ kind: 'conflict' });
-		// For a day after its release, a campaign with the same mail counts as sent.
+		// Within a day of a release, `sent` refuses another campaign with the same mail.
 		const begin = (key: string, unless: SameMail, now: number) =>
 			store.writes.openCampaign({ ...campaignOf(key), spec, unless, now });
 		expect(await begin('again', 'sent', noon + 9 * day)).toEqual({ kind: 'repeated', key: 'rows' });
-		// A repetition counts while it is staged, and not after it is canceled.
+		// A staged repetition refuses further ones with the same mail until it is canceled.
 		const repetition = await begin('again', 'repeating', noon + 9 * day);
 		expect(repetition).toMatchObject({ kind: 'opened' });
 		for (const unless of ['repeating', 'repeated'] as const)
 			expect(await begin('third', unless, noon + 30 * day)).toEqual({ kind: 'repeated', key: 'again' });
 		if (repetition.kind === 'opened')
 			await store.writes.cancelCampaign({ campaign: repetition.session.id, now: noon + 30 * day });
-		// A campaign opened long after the last one counts as a repetition only if it was opened with `repeating`.
+		// A campaign that was opened with `sent` is not a repetition, so `repeating` allows the next one.
 		expect(await begin('late', 'sent', noon + 30 * day)).toMatchObject({ kind: 'opened' });
 		expect(await begin('next', 'repeating', noon + 30 * day)).toMatchObject({ kind: 'opened' });
 		const { results } = await store.reads.pageCampaigns({ page: 1, page_size: 9, now: noon + 9 * day });

@@ -1,4 +1,4 @@
-/** Copies, limits of a server, and reused connections. */
+/** Faults with copies, limits of a server, and reused connections. */
 import type { Fault } from '../../support/smtp-fault.js';
 import { after, at, becomes, breaks, dropped, type Row, row, says, saysAndLeaves } from './row.js';
 

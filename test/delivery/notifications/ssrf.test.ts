@@ -133,7 +133,7 @@ describe(`a private address in one of ${forms.length} forms`, () => {
 		let asked = 0;
 		const changing: LookupFunction = (_name, _options, callback) => {
 			asked += 1;
-			// A public address that nobody has; only a second lookup would give the one of this machine.
+			// The first look-up gives a public address that nobody has, and a second one would give this machine's.
 			callback(null, [asked === 1 ? { address: '2d00::1', family: 6 } : { address: '127.0.0.1', family: 4 }]);
 		};
 		const answer = await call(`http://rebound.example.com:${port}/`, { lookup: changing, timeoutMs: 500 });

@@ -79,7 +79,7 @@ describe('a server with PIPELINING', () => {
 	it('may split its replies into packets', async () => {
 		const said =
 			'250-2.1.0 One\r\n250 2.1.0 two\r\n250 2.1.5 Ok\r\n354 Go\r\n250 2.0.0 Taken für a\r\n550 5.1.0 No\r\n503 No\r\n503 No\r\n';
-		// Always cut after the 354: the replies after it answer the body, which is sent only then.
+		// Each split has a cut after the 354, because the next replies answer the body, which is sent only then.
 		const whole = Buffer.from(said);
 		const goAhead = whole.indexOf('354 Go\r\n') + 8;
 		const cut = fc.uniqueArray(fc.integer({ min: 1, max: whole.length - 1 }), { maxLength: 20 });

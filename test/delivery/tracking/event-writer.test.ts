@@ -1,4 +1,3 @@
-// Opens and clicks are stored in batches, and unsubscriptions at once.
 import { expect, it } from 'vitest';
 import { createEventWriter, type Happening, trackedEvent } from '../../../src/delivery/tracking/events.js';
 import type { TrackedEvent } from '../../../src/store/store.js';

@@ -1,4 +1,3 @@
-/** Links of mails whose messages or bodies retention has deleted. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

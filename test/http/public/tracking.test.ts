@@ -1,5 +1,3 @@
-// The links of a mail, requested over HTTP as mail programs, browsers and scanners do.
-
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

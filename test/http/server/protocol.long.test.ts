@@ -1,4 +1,3 @@
-/** HTTP requests that are too long, too slow, cut off or malformed. */
 import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { peerName } from '../../../src/http/server/connection.js';

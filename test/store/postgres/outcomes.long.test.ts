@@ -15,7 +15,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		return { url, proxy, store: { ...store, close: () => store.close().then(proxy.close) } };
 	}
 
-	// The first 25 writes that store their outcome lose the answer to their COMMIT, which is more than most tests need.
+	// The first 25 writes that store their outcome lose the answer to their COMMIT. Most tests make fewer writes.
 	storeSuite('PostgreSQL behind a network that loses answers', async (clock) => {
 		const { proxy, store } = await openBehindProxy(clock);
 		proxy.cutAt('INSERT INTO outcomes', { times: 25 });
