@@ -103,7 +103,7 @@ export class CompiledContent {
 		return message;
 	}
 
-	/** Returns the files, which follow the result of `join`, in DKIM's relaxed form. `encoded` maps SHA-256 to base64. */
+	/** Returns the files that follow the result of `join`, in DKIM's relaxed form. `encoded` maps SHA-256 to base64. */
 	rest(encoded: ReadonlyMap<string, Buffer>, { tracking }: Pick<Recipient, 'tracking'>): readonly Buffer[] {
 		if ((this.#content.attachments ?? []).length === 0) return [];
 		return this.#bodyFor(tracking).rest.map((piece) => {

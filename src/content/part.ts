@@ -15,7 +15,7 @@ interface PartSource<S> {
 	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;
 }
 
-/** Uses 7bit for ASCII with short lines and no variables, otherwise quoted-printable unless base64 is clearly smaller. */
+/** Uses 7bit for short ASCII lines without variables. Otherwise quoted-printable, or base64 if it is much smaller. */
 export function compilePart<S>({ template, subtype, fill }: PartSource<S>): Part {
 	const { literals, slots } = template;
 	const written = literals.join('');

@@ -82,7 +82,7 @@ export class OutputFile {
 		return writing(this.#named, () => this.#file.writeFile(content));
 	}
 
-	/** Renames the file to its path, durably. With `refuse`, throws if another program has created that path meanwhile. */
+	/** Durably renames the file to its path. With `refuse`, throws if another program has created that path. */
 	async finish(): Promise<void> {
 		const place = this.#place;
 		if (place === null) return this.#file.close();

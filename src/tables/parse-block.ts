@@ -276,7 +276,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** An odd number of quotes in the first line means an unclosed cell. The closing quote found is then of a later row. */
+/** An odd number of quotes in the first line means an unclosed cell. The closing quote then belongs to a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);
@@ -287,7 +287,7 @@ function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 
 export const blockBytes = 64 * 1024;
 
-/** Passes the source to `read` in blocks. Each block starts with the rest that `read` returned for the previous block. */
+/** Passes the source to `read` in blocks. Each block starts with the rest that `read` returned before. */
 export async function* inBlocks<Item>(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 	read: (bytes: Buffer, isLast: boolean) => Generator<Item, Buffer>,

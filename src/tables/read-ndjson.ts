@@ -14,8 +14,8 @@ interface NdjsonTable {
 const shownCharacters = 1000;
 
 /**
- * The keys of the first 256 KiB become columns. A later key is a fault of its row, but a later key of `meta` goes into
- * the `meta` cell.
+ * The keys of the first 256 KiB become columns. A row with a later key is bad. A later key of `meta` goes into the
+ * `meta` cell instead.
  */
 export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<NdjsonTable> {
 	const lines = objectLines(readLines(source));

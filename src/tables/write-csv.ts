@@ -1,4 +1,4 @@
-/** Writes NUL and lone surrogates unchanged. A row with one empty cell becomes `""`, because readers skip blank lines. */
+/** Keeps NUL and lone surrogates. A row with one empty cell becomes `""`, because readers skip blank lines. */
 export function formatCsvRow(cells: readonly string[], delimiter = ','): string {
 	if (cells.length === 1 && cells[0] === '') return '""\n';
 	return `${cells.map((cell) => formatCell(cell, delimiter)).join(delimiter)}\n`;

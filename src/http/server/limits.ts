@@ -4,7 +4,7 @@ export const limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
-	/** Limits the bodies of an address in memory. Beyond this, the server answers 503. An IPv6 /64 counts as one address. */
+	/** Limits bodies of an address in memory. Beyond this, the server answers 503. An IPv6 /64 is one address. */
 	maxBytesPerAddress: 32 * 1024 * 1024,
 	/** Beyond this, the server answers 503. Requests that wait for their body or for earlier ones do not count. */
 	maxRequests: 1_000,
