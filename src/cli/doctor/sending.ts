@@ -170,7 +170,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 					),
 				);
 			const lines = workers.map(({ role, host, pid, heard_at }) => {
-				const last = heard_at === null ? '' : ` (heard of ${spanText(Math.max(0, now() - heard_at))} ago)`;
+				const last = heard_at === null ? '' : ` (last seen ${spanText(Math.max(0, now() - heard_at))} ago)`;
 				return `${role ?? 'worker'} ${pid} on ${host}${last}`;
 			});
 			return ok(lines.join(', ') || 'no worker is running');

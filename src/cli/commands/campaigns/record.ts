@@ -166,7 +166,7 @@ export const listColumns: Columns<CampaignRecord> = [
 	column('subject', 'SUBJECT', { wide: true }),
 	column('list_id', 'LIST', { wide: true, align: 'right' }),
 	column('unsubscribed', 'UNSUBSCRIBED', { wide: true, ...count }),
-	column('machine_opened', 'MACHINE OPENED', { wide: true, ...count }),
+	column('machine_opened', 'BOT OPENS', { wide: true, ...count }),
 	column('id', 'ID', { wide: true, isWhole: true }),
 ];
 
@@ -192,7 +192,7 @@ export const detailColumns: Columns<CampaignDetail> = [
 		value: ({ plan }) => (plan?.window ? `${plan.window} ${plan.time_zone}` : null),
 	},
 	column('rows', 'ROWS READ', { isCount: true }),
-	column('is_complete', 'ALL READ'),
+	column('is_complete', 'ALL ROWS READ'),
 	column('recipients', 'RECIPIENTS', { isCount: true }),
 	column('suppressed', 'SUPPRESSED', { isCount: true }),
 	column('rejected', 'LEFT OUT', {
@@ -202,9 +202,9 @@ export const detailColumns: Columns<CampaignDetail> = [
 	column('messages', 'MESSAGES', { value: messagesText }),
 	column('sent', 'SENT', { isCount: true }),
 	column('opened', 'OPENED', { isCount: true }),
-	column('machine_opened', 'MACHINE OPENED', { isCount: true }),
+	column('machine_opened', 'BOT OPENS', { isCount: true }),
 	column('clicked', 'CLICKED', { isCount: true }),
-	column('machine_clicked', 'MACHINE CLICKED', { isCount: true }),
+	column('machine_clicked', 'BOT CLICKS', { isCount: true }),
 	column('unsubscribed', 'UNSUBSCRIBED', { isCount: true }),
 	column('softbounced', 'SOFT BOUNCES', { isCount: true }),
 	column('hardbounced', 'HARD BOUNCES', { isCount: true }),
