@@ -65,7 +65,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		lines.push(...hourLines(parted.details, options));
 	}
 	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
-	// Only mailctl's own server reports a zone. Whether other services count bots is unknown.
+	// A service without a zone is not a mailctl server, so whether it counts bots is unknown.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
 	if (chart !== 'none' && hasDays(events)) lines.push('', ...svgOf(chart, days, options));
