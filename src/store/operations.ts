@@ -468,7 +468,6 @@ const writes = {
 	dropRowImport: op<{ import: number }, void>(),
 
 	changeMessage: op<{ id: Uuid; action: MessageAction; now: Micros } & Seen, MessageChange>({ wakes: true }),
-	/** Changes figures and suppressions in the same transaction. */
 	recordEvents: op<{ events: readonly TrackedEvent[] }, void>({
 		records: true,
 		holds: ({ events }) => (events.every(isReading) ? [shares] : projectAlone),

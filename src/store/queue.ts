@@ -95,7 +95,7 @@ export interface Leased extends Fence {
 	submission: Uuid;
 	to: string;
 	list_id: number | null;
-	/** Values of the context override values of meta, which override stored built-in values. */
+	/** The context overrides the subscriber's meta, which overrides its email, name and email reason. */
 	variables: Record<string, string>;
 	attempts: number;
 	/** Suppressed addresses in cc and bcc, which must not get a copy. */
@@ -126,7 +126,7 @@ export interface LeasedDelivery extends DeliveryFence {
 }
 
 export interface LeaseDeliveries {
-	/** `host:pid:…`, unique. */
+	/** Unique, and begins with `HOST:PID:`. */
 	owner: string;
 	now: Micros;
 	until: Micros;

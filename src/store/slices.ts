@@ -33,7 +33,7 @@ export function createSliceSize(maxMs: () => number): SliceSize {
 	return {
 		rows: () => rows,
 		took: (put, heldMs) => {
-			// A slice of few rows spends most of its time on waiting for the disk.
+			// A small slice mostly waits for the disk, so its time says nothing about larger slices.
 			if (put < fewestRows) return;
 			const fitting = (put * maxMs()) / Math.max(heldMs, 1);
 			rows = Math.round(Math.max(fewestRows, put / 2, Math.min(fitting, put * 2)));

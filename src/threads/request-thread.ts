@@ -39,7 +39,6 @@ export function createRequestThread<Question, Answer>(
 		if (channel === gone) channel = null;
 	}
 
-	/** Keeps the process alive only while it waits for the answer. Ends the thread if the answer is late. */
 	function within<T>(asked: Channel, answer: Promise<T>, ms: number, late: string): Promise<T> {
 		asked.ref();
 		const stopWatch = watch(ms, () => {

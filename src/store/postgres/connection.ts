@@ -256,7 +256,7 @@ export class Database {
 			set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),
 		];
 		return [
-			// Each statement sees all earlier commits, and the first one runs after its locks are taken.
+			// Each statement sees all earlier commits. The first one runs after the transaction has taken its locks.
 			'BEGIN ISOLATION LEVEL READ COMMITTED',
 			// One SELECT costs the server less than four.
 			`SELECT ${[...settings, ...takeHolds(place.schema, holds)].join(', ')}`,

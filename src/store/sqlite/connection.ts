@@ -196,7 +196,7 @@ export function freeBytes(path: string): number {
 	}
 }
 
-/** If SQLite cannot create its log, it reports only that it cannot open the file. */
+/** In a read-only folder, SQLite cannot create its log, and reports only that it cannot open the file. */
 function isReadOnly(file: string): boolean {
 	const { R_OK, W_OK } = constants;
 	return allows(file, R_OK) && !(allows(file, W_OK) && allows(dirname(file), W_OK));

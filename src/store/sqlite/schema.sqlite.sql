@@ -182,8 +182,8 @@ CREATE TABLE import_acks (
 	PRIMARY KEY (import_seq, first)
 ) STRICT;
 
--- An import into another service goes row by row. Before it creates or updates a subscriber there, it stores its intent
--- here, which stays until the batch is acknowledged.
+-- An import into another service goes row by row. Before it creates or updates a subscriber there, it writes its intent
+-- here. The row stays until the batch is acknowledged.
 CREATE TABLE import_intents (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	row INTEGER NOT NULL,
@@ -422,7 +422,7 @@ CREATE UNIQUE INDEX messages_by_uuid ON messages (uuid);
 CREATE INDEX messages_due ON messages (lane, wake_at, id, state) WHERE wake_at IS NOT NULL;
 CREATE INDEX messages_of_address ON messages (to_key);
 CREATE INDEX messages_of_submission ON messages (submission_seq);
--- Nearly all messages are sent, so `sent` is counted as all messages minus those that wait and those in this index.
+-- Nearly all messages are sent. So `sent` is counted as all messages minus those that wait and those in this index.
 CREATE INDEX messages_over ON messages (state) WHERE wake_at IS NULL AND state <> 'sent';
 CREATE INDEX messages_over_of_lane ON messages (lane, state) WHERE wake_at IS NULL AND state <> 'sent';
 
@@ -460,7 +460,7 @@ CREATE TABLE idempotency_keys (
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
 
 -- `kind` is 'manual' (until somebody resumes), 'fault' (login, TLS, connection; retried at `retry_at`) or 'refusal'
--- (of the sender; it pauses nothing). `faults` counts consecutive faults.
+-- (the server refused the sender; the queue goes on). `faults` counts consecutive faults.
 CREATE TABLE queue_pauses (
 	kind TEXT PRIMARY KEY,
 	reason TEXT,
@@ -520,7 +520,8 @@ CREATE TABLE events (
 CREATE INDEX events_of_message ON events (message_id);
 CREATE INDEX events_by_time ON events (at);
 
--- The first time and the count of each (message, type, link), for people and for bots; link -1: no link.
+-- The first time and the count of each type of event, per message and link, for people and for bots (`machine`). `link`
+-- is -1 for events without a link.
 CREATE TABLE message_firsts (
 	message_id INTEGER NOT NULL,
 	type TEXT NOT NULL,

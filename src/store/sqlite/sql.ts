@@ -21,7 +21,7 @@ const dialect: Dialect = {
 			const seconds = `replace(datetime(${column} / 1000000, 'unixepoch'), ' ', 'T')`;
 			return `iif(${column} IS NULL, 'null', format('"%s.%06d"', ${seconds}, ${column} % 1000000))`;
 		},
-		// Return valid JSON as it is, because `JSON.stringify` wrote it. For invalid JSON, json() raises an error.
+		// `JSON.stringify` wrote the stored JSON, so return it unchanged. If it is invalid, json() raises an error.
 		json: (column) => `iif(json_valid(${column}), ${column}, json(${column}))`,
 	},
 	oneOf: (column) => `${column} IN (SELECT value FROM json_each(?))`,
