@@ -59,7 +59,6 @@ export class CompiledContent {
 	readonly warnings: readonly string[];
 	readonly read: ReadHtml | null;
 	readonly links: number;
-	/** Estimated memory of the compiled content. */
 	readonly bytes: number;
 	readonly #content: Content;
 	readonly #text: string | null;

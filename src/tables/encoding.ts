@@ -46,7 +46,6 @@ export function byMark(prefix: Buffer): EncodingFound | null {
 	return null;
 }
 
-/** Omits a UTF-8 character that the end of the buffer cuts off: at most three bytes. */
 export function cutPartialCharacter(bytes: Buffer): Buffer {
 	for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
 		const byte = bytes[bytes.length - back] ?? 0;

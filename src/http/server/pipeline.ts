@@ -156,7 +156,6 @@ export class Pipeline {
 		}
 	}
 
-	/** Answers a request whose method the parser does not support. */
 	async routeUnknown(
 		request: UnknownRequest,
 		ip: string | null,
