@@ -295,7 +295,7 @@ class Lane {
 		this.#ahead -= 1;
 	}
 
-	/** The slab is free even if the thread has not composed this job yet, because the thread composes jobs in order. */
+	/** The slab is free even if the thread has not composed this job yet: the thread composes jobs in order. */
 	takeBack(job: Job): void {
 		this.#jobs.delete(job);
 		this.#spare.push(job.slab);

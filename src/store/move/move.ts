@@ -308,7 +308,7 @@ async function* slices(
 		if (end === undefined) return;
 		last = table.key.map((at) => end[at] ?? null);
 		yield rows;
-		// SQLite answers within one turn of the event loop, so start a new turn, in which a signal can arrive.
+		// SQLite answers within one turn of the event loop. Start a new turn, so that a signal can arrive.
 		await new Promise((resolve) => setImmediate(resolve));
 		if (rows.length < limit) return;
 	}

@@ -6,8 +6,8 @@ export function sqlState(error: unknown): string | null {
 }
 
 /**
- * True after serialization_failure (40001) and deadlock_detected (40P01), and if an earlier try of the same write has
- * stored its answer in `outcomes`.
+ * True after serialization_failure (40001) or deadlock_detected (40P01). Also true if an earlier try of the same write
+ * has stored its answer in `outcomes`.
  */
 export function isRefusedForNow(error: unknown): boolean {
 	const state = sqlState(error);

@@ -145,8 +145,8 @@ const logs = ['-wal', '-journal', '-shm'];
 const waitMs = 2_000;
 
 /**
- * Renames the log too, even if the database is damaged or missing, because SQLite would apply the old log to the new
- * file. Throws "busy_elsewhere" if a process has the database open.
+ * Renames the log too, because SQLite would apply the old log to the new file. The database itself may be damaged or
+ * missing. Throws "busy_elsewhere" if a process has the database open.
  */
 export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
 	const db = state === 'sound' ? lockAlone(file) : null;

@@ -1,6 +1,6 @@
 /**
  * Types of the synchronous core for SQLite. The build removes `async` and `await` from `src/store/core`
- * (`scripts/sync-twin.mjs`), so a transaction begins and ends in one turn of the event loop.
+ * (`scripts/sync-twin.mjs`). So a transaction begins and ends in one turn of the event loop.
  */
 import * as core from '../core/core.js';
 import { assertKeys as assertKeysAsync, countSecrets as countSecretsAsync } from '../core/keys.js';

@@ -368,7 +368,7 @@ CREATE INDEX submissions_with_copies ON submissions (seq)
 WHERE instr(envelope, '"reply_to":[],"cc":[],"bcc":[]') = 0;
 
 -- Addresses that a campaign left out. For a send call that joined the campaign by its UUID, `submission_seq` and
--- `campaign` replace `campaign_seq`; `list_id` is the list that the call names, or NULL.
+-- `campaign` replace `campaign_seq`. `list_id` is then the list that the call names, or NULL.
 CREATE TABLE campaign_left_out (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	campaign_seq INTEGER REFERENCES campaigns (seq),
@@ -386,8 +386,8 @@ CREATE INDEX left_out_of_campaign ON campaign_left_out (campaign_seq, id);
 CREATE INDEX left_out_of_submission ON campaign_left_out (submission_seq) WHERE submission_seq IS NOT NULL;
 
 -- `lane` is 0 for single transactional calls, -1 for single bulk calls, otherwise the campaign's seq.
--- `wake_at` is when a worker may take the row, if its campaign is released: `due_at` while it waits, the end of the
--- lease while it is leased, NULL once it is final. So one index finds due messages and expired leases.
+-- `wake_at` is when a worker may take the row, if its campaign is released. It is `due_at` while the row waits, the end
+-- of the lease while it is leased, and NULL once it is final. So one index finds due messages and expired leases.
 -- A campaign's `uuid` is a hash of campaign and address, so that an address gets one message (`messageUuid`). For send
 -- requests, the mail is hashed too, so that an address gets each different mail once.
 -- `state` stays 'staged' until the first lease, even after the release of the campaign (`seenState`).
@@ -438,7 +438,7 @@ CREATE TABLE attempts (
 	PRIMARY KEY (message_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- While a worker composes a large or suspect message, which may crash it, the worker keeps a row here with the fence of
+-- Composing a large or suspect message may crash the worker. Meanwhile, the worker keeps a row here with the fence of
 -- its lease. A row of a lost lease shows a crash, and the third makes the message fail. The table is nearly always
 -- empty.
 CREATE TABLE compositions (
@@ -520,8 +520,8 @@ CREATE TABLE events (
 CREATE INDEX events_of_message ON events (message_id);
 CREATE INDEX events_by_time ON events (at);
 
--- The first time and the count of each type of event, per message and link, for people and for bots (`machine`). `link`
--- is -1 for events without a link.
+-- The first time and the count of each type of event, per message and link. People and bots (`machine`) have separate
+-- rows. `link` is -1 for events without a link.
 CREATE TABLE message_firsts (
 	message_id INTEGER NOT NULL,
 	type TEXT NOT NULL,
@@ -590,7 +590,7 @@ CREATE TABLE bounce_figures (
 	PRIMARY KEY (scope, quarter, domain, type, code, shard)
 ) STRICT, WITHOUT ROWID;
 
--- Counts bounced messages by the quarters when they were sent and first bounced (`soft`, `hard`), so that a report
+-- Counts bounced messages by the quarters of their sending and of their first soft and hard bounce, so that a report
 -- reads no messages. -1: never.
 CREATE TABLE bounced_figures (
 	hard INTEGER NOT NULL,
@@ -687,7 +687,7 @@ CREATE TABLE webhooks (
 	stopped_at INTEGER
 ) STRICT;
 
--- `due_at` is when a sender may take the row: its due time, or the end of its lease; NULL once it is final.
+-- `due_at` is when a sender may take the row: its due time, or the end of its lease. It is NULL once the row is final.
 -- `attempts_before` counts the attempts before the last replay, which restarts the schedule.
 CREATE TABLE webhook_deliveries (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
