@@ -21,7 +21,7 @@ const leftAfterMs = 3_600_000;
 let folder: string | null = null;
 
 export async function setup(): Promise<void> {
-	// Only once for all projects of the run, because a socket cannot have the long path of a nested folder.
+	// One folder serves all projects of the run, because the path of a socket in a nested folder would be too long.
 	if (tmpdir().includes(prefix)) return;
 	const parent = process.env['TMPDIR'] ?? memoryFolder() ?? tmpdir();
 	removeLeftovers(parent, Date.now());
@@ -64,7 +64,7 @@ async function bundleThreads(): Promise<void> {
 			.map((name) => join(sources, name)),
 		...{ bundle: true, write: false, outdir: cache, external: ['better-sqlite3'] },
 		...{ platform: 'node', target: 'node20.19', format: 'esm', minifyWhitespace: true, minifySyntax: true },
-		// Packages call `require` for modules of Node.
+		// Bundled packages call `require` for modules of Node.js.
 		banner: {
 			js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
 		},
@@ -89,8 +89,8 @@ const memory = '/dev/shm';
 const roomBytes = 8 * 1024 ** 3;
 
 /**
- * Returns a folder in memory, so that hundreds of databases do not wait for a disk; writes of a killed process survive
- * there too. Null without such a folder or space, or where it is mounted noexec, nodev or nosuid.
+ * Returns a folder in memory, so that hundreds of databases do not wait for a disk. The folder keeps writes of killed
+ * processes too. Returns null if the folder or its space is missing, or if it is mounted noexec, nodev or nosuid.
  */
 function memoryFolder(): string | null {
 	try {

@@ -46,7 +46,7 @@ describe('a timestamp', () => {
 		'2026-01-01T24:00:00',
 		'2026-01-01T00:60:00',
 		'2026-01-01T00:00:00+01:00',
-	])('is not valid as %j', (text) => expect(parseDateTime(text)).toBeNull());
+	])('cannot be written as %j', (text) => expect(parseDateTime(text)).toBeNull());
 
 	test.each([
 		['2026-03-29T00:59:59Z', 'Europe/Oslo', '2026-03-29'],
@@ -61,7 +61,7 @@ describe('a timestamp', () => {
 		['2026-01-01T00:00:00Z', 'UTC', '2026-01-01'],
 	])('%s falls, in %s, on the day %s', (iso, zone, day) => expect(dayOf(micros(iso), zone)).toBe(day));
 
-	test('falls on the same day as with Intl, in every zone', () => {
+	test('falls on the day that Intl gives, in every zone', () => {
 		const zones = [
 			'Europe/Oslo',
 			'Asia/Kolkata',

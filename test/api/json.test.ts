@@ -41,7 +41,7 @@ describe('parsing JSON', () => {
 		['{"a": ["\\ud83d"]}', 'surrogate_characters_not_allowed'],
 	])('rejects %.40s', (text, code) => expect(parseJson(text)).toMatchObject({ kind: 'invalid', code }));
 
-	test('accepts 32 levels', () => {
+	test('accepts 32 levels of nesting', () => {
 		expect(parseJson(`${'['.repeat(32)}${']'.repeat(32)}`).kind).toBe('valid');
 	});
 });

@@ -1,4 +1,3 @@
-// Sending windows in zones with clock changes, compared with the wall clock minute by minute.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-// Imports compared with sqlite3's `.import` of the same rows, with six columns, unique index and page size.
+// Imports compared with sqlite3's `.import` of the same rows into a table of the same page size with a unique index.
 import { appendFileSync, copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runProgram } from '../support/run-program.js';

@@ -1,4 +1,3 @@
-// Attached files: their place in the MIME structure, their names for old and new readers, and their bytes.
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import PostalMime from 'postal-mime';

@@ -1,4 +1,4 @@
-// Header fields of any text and any names are folded only where RFC 5322 allows it.
+// Header fields are folded only where RFC 5322 allows it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sendFields } from '../../src/api/messages.js';

@@ -1,4 +1,4 @@
-/** A newsletter with a style sheet that can be inlined only in part, 40 links, variables and UTF-8. */
+/** A newsletter with 40 links, variables, UTF-8, and a style sheet that can be inlined only in part. */
 
 const styles = `
 	body { margin: 0; padding: 0; background: #f4f5f6; font-family: "DejaVu Sans", Helvetica, sans-serif; font-size: 16px; line-height: 1.4; color: #223344 }

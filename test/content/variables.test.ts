@@ -71,7 +71,7 @@ describe('variables', () => {
 		expect(await shownText(written, variables)).toBe(expected);
 	});
 
-	it('reject a default that would end their attribute', async () => {
+	it('cannot have a default that would end the attribute around them', async () => {
 		const link = 'javascript:alert(1)';
 		for (const html of [
 			`<a href='#u|it's#'>x</a>`,

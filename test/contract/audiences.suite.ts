@@ -9,7 +9,7 @@ import { accepted250, eventOf, lease, noon } from './store/fixture.js';
 
 /** The clock stands at `noon` of the fixture, the time zone is Europe/Oslo, and no worker runs. */
 export interface AudienceSubject extends Subject {
-	/** The store of the same database, for deliveries and opens. */
+	/** The store of the same database, in which tests record deliveries and opens. */
 	store: Store;
 }
 
@@ -212,7 +212,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(await audiences.plan({})).toEqual({ ...zone, opens_at: null, note: null });
 			});
 
-			// It is 13:00 in Oslo.
+			// The clock's noon in UTC is 13:00 in Oslo.
 			it.each([
 				[{ window: '09:00-18:00' }, null],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],

@@ -1,5 +1,3 @@
-// The contract of mailctl's extensions.
-
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -160,7 +158,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.deliveries.stopped()).map(({ webhook_id }) => webhook_id)).not.toContain(id);
 			});
 
-			it('are rejected for unknown webhooks, ids and states, and for an invalid time', async () => {
+			it('reject unknown webhooks, ids and states, and an invalid time', async () => {
 				const { id } = await newHook();
 				for (const call of [
 					() => ext.deliveries.page(999_999, {}),
@@ -404,7 +402,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('templates (23)', () => {
-			it('have a unique name, which is the subject of their mails', async () => {
+			it('have a unique name, and mails without a subject take it', async () => {
 				const made = await ext.templates.create({
 					name: unique('Welcome '),
 					html_body: '<p>Hello #name#</p>',

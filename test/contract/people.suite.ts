@@ -1,4 +1,3 @@
-// The contract of the search for a person.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';
 import { need } from '../../src/api/capabilities.js';

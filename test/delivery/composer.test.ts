@@ -42,7 +42,7 @@ async function told(messages: readonly Leased[]): Promise<string[]> {
 	return said;
 }
 
-it('composing ordinary messages makes no queue calls', async () => {
+it('the composer makes no queue calls for ordinary messages', async () => {
 	expect(await told([messageOf('a', 'Ada'), messageOf('b', 'x'.repeat(500))])).toEqual([]);
 });
 
@@ -76,7 +76,7 @@ it('the composer asks threads only for messages that it does not need yet', asyn
 	});
 	const messages = (word: string, count: number) =>
 		Array.from({ length: count }, (_, at) => messageOf(`${word}${at}`, 'Ada'));
-	// All ten messages are requested before their submission is read, so no thread gets one.
+	// The test requests all ten messages before the composer has read their submission, so no thread gets one.
 	const ten = messages('a', 10);
 	composer.expect(ten);
 	await Promise.all(ten.map((message) => composer.compose(message)));

@@ -248,7 +248,7 @@ describe('a worker whose lease was taken over', () => {
 });
 
 describe('a worker whose leases expired while it was slow', () => {
-	it('leases them again without sending twice', async () => {
+	it('leases the messages again, and sends none twice', async () => {
 		const { server, pool, memory } = await toFaults({}, { to: addresses(60) });
 		const { settle, lease } = memory.queue;
 		// The first outcomes are recorded only after the same messages were leased again.

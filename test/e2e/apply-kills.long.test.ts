@@ -1,4 +1,3 @@
-// `apply` that is killed and run again, or runs twice at the same time, creates each declared record once.
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

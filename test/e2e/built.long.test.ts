@@ -74,7 +74,7 @@ describe('the built program', () => {
 		expect(text).toContain('its CSS inlined');
 	});
 
-	// Bundling changes the order of modules. A module that runs before the constants it reads would show here.
+	// Bundling changes the order in which modules run, so a module could read a constant before it is set.
 	it('publishes the same OpenAPI document as the sources', async () => {
 		const server = await startServing();
 		try {

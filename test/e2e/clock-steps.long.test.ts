@@ -164,7 +164,7 @@ it.skipIf(library === undefined).concurrent.for(steps)(
 		await send(1, 'gone');
 		await eventually(() => expect(called).toHaveLength(1));
 		expect(Math.abs((called[0] ?? 0) - (Date.now() / 1_000 + step))).toBeLessThan(5 * minute);
-		// A second copy would have been sent by now.
+		// After this time, the worker would have sent a second copy.
 		await delay(1_500);
 		const arrived = sink.received.map(({ raw }) => messageIdIn(raw));
 		expect(arrived).toHaveLength(atOnce + 21);

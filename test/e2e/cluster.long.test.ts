@@ -46,7 +46,7 @@ describe.each(['haproxy', 'nginx'] as const)('the configuration of %s', (name) =
 	});
 });
 
-/** Returns the JSON arrays after `word:`, one for each such line. */
+/** Returns the JSON arrays that follow `word:`, one for each line with it. */
 function lists(text: string, word: string): string[][] {
 	return [...text.matchAll(new RegExp(`^\\s*${word}: (\\[.*\\])$`, 'gm'))].map(([, json = '']) =>
 		JSON.parse(json),

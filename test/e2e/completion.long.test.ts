@@ -1,4 +1,3 @@
-/** Completion in real shells on a terminal. Tests of a missing shell are skipped. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// A campaign that is large enough for composing and signing in threads, with an interruption by Ctrl-C.
+// The campaign is large enough that threads compose and sign it, and Ctrl-C interrupts its worker.
 import { once } from 'node:events';
 import { afterEach, expect, it } from 'vitest';
 import { startProgram } from '../support/cli.js';

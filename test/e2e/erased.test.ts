@@ -39,7 +39,7 @@ describe.skipIf(!isBuilt)('an erased person', () => {
 	});
 });
 
-// A commit is written to the log. The database file is written at the next checkpoint, which fails here.
+// SQLite writes a commit to its log, and to the database file at the next checkpoint, which fails here.
 describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that stay on the disk', () => {
 	const begin = () => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-erased-'));

@@ -29,7 +29,7 @@ it('a long export reads the database that it opened, even if its path is replace
 	another.exec("UPDATE subscribers SET name = 'new'");
 	another.close();
 
-	// The unread pipe stops the export before row 20,000, where a thread would open the path again.
+	// A full pipe stops the export before row 20,000, where a thread would open the path again.
 	const program = startProgram(['--db', db, ...words], { HOME: folder });
 	const ended = once(program, 'close');
 	await once(program.stdout, 'readable');

@@ -30,7 +30,7 @@ interface Work {
 	name: string;
 	words: readonly string[];
 	before: readonly (readonly string[])[];
-	/** `in part` is not allowed for work in one transaction. */
+	/** Work in one transaction is never `in part`. */
 	look(db: Database.Database): 'done' | 'not done' | 'in part';
 	/** The exit codes of a complete run, including a second run after the work was done. */
 	ends: readonly number[];

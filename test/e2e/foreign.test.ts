@@ -45,7 +45,7 @@ const ours = [
 	'suppressions export',
 ];
 
-/** Options that need extensions, of commands that every service supports. */
+/** Options that need extensions, although every service supports their commands. */
 const options: readonly Argv[] = [
 	['lists', 'create', '--name', 'New', '--email-reason', 'r', '--public-name', 'News'],
 	['lists', 'update', '1', '--name', 'New', '--public-name', 'News'],

@@ -180,7 +180,7 @@ describeDatabases('an import that is killed', (databases) => {
 	);
 });
 
-/** Waits until the server listens. False if it ended before. */
+/** Waits until the server listens, and returns false if it ends before that. */
 function listening(server: ChildProcess): Promise<boolean> {
 	return new Promise((resolve) => {
 		let said = '';

@@ -1,4 +1,3 @@
-// `engine migrate` that is killed or has a failing disk at any moment: running it again gives the same result.
 import { copyFileSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

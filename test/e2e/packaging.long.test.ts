@@ -25,7 +25,7 @@ const dryRun = async (words: readonly string[]) => {
 };
 const done = (words: readonly string[]) => ({ words, code: 0, stderr: expect.any(String) });
 
-/** Returns the JSON arrays after a word, one for each such line. */
+/** Returns the JSON arrays that follow a word, one for each line with it. */
 function lists(text: string, word: RegExp): string[][] {
 	return [...text.matchAll(new RegExp(`^\\s*${word.source} (\\[.*\\])$`, 'gm'))].map(([, json = '']) =>
 		JSON.parse(json),
@@ -160,7 +160,7 @@ describe('the systemd units', async () => {
 			const words = ['-f', '-qq', '-o', trace, process.execPath, programPath, 'demo'];
 			const env = { PATH: process.env['PATH'], HOME: home };
 			expect(runProgram('strace', words, { env }).status).toBe(0);
-			// Only as root does SQLite call fchown, to give its files the owner of the database.
+			// SQLite calls fchown only as root, to give its files the owner of the database.
 			const ofRoot = new Set(['fchown']);
 			const calls = new Set(
 				[...(await readFile(trace, 'utf8')).matchAll(/^\d+\s+(\w+)\(/gm)].map(([, call = '']) => call),

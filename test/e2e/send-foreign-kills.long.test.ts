@@ -1,6 +1,6 @@
 /**
- * Campaigns on another service whose process is killed while it sends. The service records who was sent to.
- * `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` set another size.
+ * Campaigns on another service whose process is killed while it sends. The service records the recipients of each
+ * call. `MAILCTL_KILL_ROWS`, `MAILCTL_KILLS` and `MAILCTL_FAULTS` set another size.
  */
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

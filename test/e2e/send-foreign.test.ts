@@ -1,4 +1,5 @@
-// Campaigns on another service, with local records in a separate home. The service records who was sent to.
+// Campaigns on another service, with local records in a separate home. The service records the recipients of each
+// call.
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -63,7 +63,10 @@ interface Ended {
 const patienceMs = 60_000;
 const promptMs = 8_000;
 
-/** Tries again with a longer deadline on a busy machine. `doctor` gives a service five seconds. */
+/**
+ * Tries again with a longer deadline if the machine is busy. The last one exceeds the five seconds that `doctor` waits
+ * for a service.
+ */
 async function endingOf(run: (deadlineMs: number) => Promise<Ended>): Promise<Ended> {
 	for (const deadlineMs of [1_000, 4_500]) {
 		const ended = await run(deadlineMs);

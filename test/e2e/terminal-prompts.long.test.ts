@@ -164,8 +164,8 @@ describe.skipIf(!canRun)('the terminal after a question ended by a signal', () =
 
 describe.skipIf(!canRun)('the editor for a text', () => {
 	/**
-	 * Reads a line like an editor and handles Ctrl-C itself; `fail` exits like :cq of vi. It waits for both with
-	 * `select`, because Python delays the handler of a signal that arrives just before a read.
+	 * An editor that reads a line and handles Ctrl-C itself; the line `fail` makes it exit like :cq of vi. It waits
+	 * with `select`, because Python delays the handler of a signal that arrives just before a read.
 	 */
 	const editor = [
 		'import os, select, signal, sys',

@@ -191,7 +191,7 @@ describe('the details of a report', () => {
 		});
 	});
 
-	it('cover the first 72 hours, even across a clock change', async () => {
+	it('cover the first 72 hours of a campaign, even across a clock change', async () => {
 		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
 		moment = Date.UTC(2026, 9, 24, 21, 30) * 1000;
 		const [first] = await sendTo(['a@example.com']);

@@ -101,7 +101,7 @@ interface Answered {
 	answer: unknown;
 }
 
-/** Joins the leases, because a lease skips messages that another one has locked, so either may get a message. */
+/** Joins the results of both leases, because a lease skips locked messages, so either one may get a message. */
 function outcomeOf(answers: readonly Answered[], seen: string): string {
 	const leased = answers.filter(({ kind }) => kind === 'lease').flatMap(({ answer }) => answer);
 	return textOf([...answers.filter(({ kind }) => kind !== 'lease'), leased, seen]);

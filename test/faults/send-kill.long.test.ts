@@ -91,7 +91,7 @@ async function sendKilled({ create }: Databases): Promise<void> {
 	await sink.close();
 }
 
-/** On PostgreSQL the leases of a dead process end only after two minutes, so this ends them. */
+/** On PostgreSQL the leases of a dead process end only after two minutes, so the test ends them. */
 async function endLeases(db: string): Promise<void> {
 	if (isPostgres(db)) await ask(db, "UPDATE messages SET wake_at = 0 WHERE state = 'leased'");
 }

@@ -1,6 +1,6 @@
 /**
- * The contract on two servers of one database, behind a balancer that alternates between them: each must see the
- * changes of the other.
+ * The contract on two servers of one database. A balancer alternates between them, so each server must see the changes
+ * of the other.
  */
 import { readFile, rm } from 'node:fs/promises';
 import { createServer, request } from 'node:http';

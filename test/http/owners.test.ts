@@ -1,4 +1,5 @@
-// A token with the scope `send` reads and changes only its own records: client → server → engine, with two of them.
+// A token with the scope `send` reads and changes only its own records. Two such tokens use real clients, one server
+// and one engine.
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Api } from '../../src/api/api.js';

@@ -1,4 +1,3 @@
-/** Servers on SQLite and on PostgreSQL with the same records give equal answers to the same requests. */
 import { expect, it, onTestFinished } from 'vitest';
 import { type Operation, operations } from '../../src/api/operations.js';
 import { describePostgres } from '../support/postgres.js';

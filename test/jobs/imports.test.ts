@@ -86,7 +86,7 @@ describe('an import', () => {
 			expect(Buffer.byteLength(JSON.stringify(batch))).toBeLessThan(4 * 1024 * 1024);
 	});
 
-	it('counts and returns rows if no row can be stored', async () => {
+	it('counts and returns all rows even if none can be stored', async () => {
 		const bad = (count: number) => 'a@x.org,A,too many\n'.repeat(count);
 		for (const text of [bad(3), `a@x.org,A\n${bad(3)}`, `a@x.org,A\n${bad(30)}b@x.org,B\n${bad(30)}`]) {
 			const rows = text.split('\n').length - 1;

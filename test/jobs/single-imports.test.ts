@@ -69,7 +69,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it('leaves out disable reasons and counts them, but makes their subscribers inactive', async () => {
+	it('sends no disable reasons, counts them, and makes their subscribers inactive', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],

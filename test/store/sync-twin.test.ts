@@ -39,7 +39,7 @@ describe('the synchronous twin of the operations', () => {
 });
 
 describe.each(files)('%s', (file) => {
-	// Comments may contain the keywords.
+	// Comments may contain the words async and await.
 	const code = textOf(file).replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
 
 	it('awaits only the database: no promise, timer or loop', () => {
@@ -64,7 +64,7 @@ describe.each(files)('%s', (file) => {
 		expect(lost.map(({ index }) => apart.slice(index, index + 60))).toEqual([]);
 	});
 
-	it('contains the keywords in no string', () => {
+	it('contains the words async and await in no string', () => {
 		const words = (code.match(texts) ?? []).map((text) => text.replace(/\$\{[^}]*\}/g, ''));
 		expect(words.filter((text) => /\b(?:async|await)\s/.test(text))).toEqual([]);
 	});

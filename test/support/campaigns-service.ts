@@ -1,6 +1,6 @@
 /**
- * A service on a real socket that records who was sent what. It has the lists and the send call of the service
- * document, without extensions; a test can set the reaction to each call.
+ * A service on a real socket that records the recipients and content of each send call. It has the lists and the send
+ * call of the service document, without extensions. A test can set the reaction to each call.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { SendRequest } from '../../src/api/inputs.js';

@@ -1,4 +1,4 @@
-/** A service without extensions: the engine on a new file. A test can let each call fail. */
+/** A service without extensions: the engine on a new file. A test can make any call fail. */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Waits until an assertion passes; the time limit is only here. */
+/** Waits until an assertion passes. No other file sets the time limit. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 const patienceMs = 60_000;

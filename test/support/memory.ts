@@ -1,4 +1,3 @@
-/** The memory of a process, as Linux reports it. */
 import { readFileSync } from 'node:fs';
 
 export function memoryOf(pid: number | undefined): { residentMb: number; peakMb: number } {

@@ -1,4 +1,4 @@
-/** Runs other programs to their end; tests that wait for a program start it only here. */
+/** Runs other programs to their end. Every test that waits for a program uses this function. */
 import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
 
 export interface Run {

@@ -75,7 +75,7 @@ describe('column names', () => {
 			'id list_id source opt_in_signed is_email_verified date_created _line _code _error',
 		);
 		expect(left('email=a@x source=IMPORT id=7')).toBe('source id');
-		// The same names in a file that is not an export are not skipped.
+		// In a file that is not an export, columns of these names are not skipped.
 		expect(left('email=a@x id=7')).toEqual(['id']);
 		expect(left('email=a@x list_id=1 date_created=2026-11-21')).toEqual(['list_id', 'date_created']);
 		expect(left('email=a@x is_active=true id=C-7')).toEqual(['id']);
@@ -159,7 +159,7 @@ describe('a rejected header', () => {
 });
 
 describe('hostile headers', () => {
-	it('treat names of object members as unknown columns', () => {
+	it('that name object members such as __proto__ are unknown columns', () => {
 		expect(findings(['email', '__proto__', 'constructor', 'toString'])).toEqual([
 			'unknown __proto__',
 			'unknown constructor',

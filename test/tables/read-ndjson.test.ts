@@ -59,7 +59,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('may have keys that are names of object members', async () => {
+	it('may have keys such as __proto__', async () => {
 		const table = await readTable('{"email":"a@x","__proto__":"p","constructor":"c"}\n');
 		expect(table.header).toEqual(['email', '__proto__', 'constructor']);
 		expect(cellsOf(table.rows)).toEqual([['a@x', 'p', 'c']]);

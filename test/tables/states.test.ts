@@ -53,7 +53,7 @@ it('columns of states are recognized by name and cells, and similar ones are not
 			const [name = '', cells = ''] = pair.split('=').map((part) => part.trim());
 			expect([pair, tells(name, cells.split('|'))]).toEqual([pair, expected]);
 		}
-	// A subscription time that some rows lack, or may lack in unread rows, may be a state.
+	// A column of subscription times may be a state if some rows lack one, or if unread rows may lack one.
 	expect(tells('OPTIN_TIME', ['2024-05-01', ''])).toBe(true);
 	expect(tells('OPTIN_TIME', ['2024-05-01', '2024-05-02'], false)).toBe(true);
 });

@@ -21,7 +21,7 @@ parentPort.on('message', ([{ id, value }]) => {
 });
 `;
 
-/** The number of answers of a thread, which can be read without a turn of the event loop. */
+/** The number of answers of a thread, which the test can read while it blocks the event loop. */
 const answered = new Int32Array(new SharedArrayBuffer(4));
 
 function open(deadlineMs: number): RequestThread<string, string> {

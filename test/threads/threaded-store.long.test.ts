@@ -73,7 +73,6 @@ function handedOn(name: string): Worker {
 	return thread;
 }
 
-// A separate upkeep uses the machine's clock, and would delete the old data of the suite's clock after a second.
 storeSuite('a SQLite file, in threads', async (clock) =>
 	openThreadedStore(await emptyDatabase(newPath()), {
 		...{ clock, mode: 'existing', eventDelayMs: 0, upkeep: 'with_commits' },

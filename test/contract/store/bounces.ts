@@ -74,7 +74,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(0);
 		});
 
-		it('counts once, even if its mail or another mail about the message arrives later', async () => {
+		it('counts once, even if the same mail or another one about the message arrives later', async () => {
 			const message = await sent('ann@example.org');
 			const first = report(message, [failed('ann@example.org')]);
 			await store.writes.recordReport(first);

@@ -1,4 +1,3 @@
-/** Campaigns that consist of send calls, without rows. */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Uuid } from '../../../src/api/records.js';
 import type { Submission } from '../../../src/store/campaigns.js';

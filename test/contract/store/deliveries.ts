@@ -139,7 +139,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await store.reads.getDelivery({ webhook_id: hook + 1, id: leased.delivery })).toBeNull();
 		});
 
-		it('are leased evenly by webhook', async () => {
+		it('are leased evenly across webhooks', async () => {
 			const crowded = await hookOf('OPENED', 'https://crowded.example.com/');
 			for (let count = 0; count < 5; count++) await opened(await sent());
 			const quiet = await hookOf('UNSUBSCRIBED', 'https://quiet.example.com/');

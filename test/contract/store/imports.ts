@@ -127,7 +127,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(names.length);
 		});
 
-		it('report a deleted list', async () => {
+		it('answer that their list is gone after it was deleted', async () => {
 			const { id } = await session();
 			await store.writes.deleteList({ id: list_id, now: noon });
 			expect(await put(id, 'email', [['a@example.org']])).toEqual({ kind: 'list_gone' });
@@ -278,7 +278,7 @@ export function describeImports(open: OpenEmpty): void {
 				});
 			});
 
-			it('apply to all lists if the setting unsubscribe_scope says so', async () => {
+			it('suppress the address in all lists if the setting unsubscribe_scope says so', async () => {
 				await store.writes.putSettings({ values: { unsubscribe_scope: 'all' }, now: noon });
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				expect(await elsewhere('u@example.org')).toEqual([false, 'UNSUBSCRIBED']);

@@ -260,7 +260,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await status()).toMatchObject({ messages: { bounced: 1, queued: 1, sent: 1 } });
 	});
 
-	it('retention deletes left-out people of send calls by age', async () => {
+	it('retention deletes old records of people who were left out of send calls', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const campaign = newUuid();

@@ -1,4 +1,3 @@
-// Recognition and classification of real reports, as percentages.
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import type { ReportedRecipient } from '../../../src/delivery/bounces/report.js';
@@ -13,7 +12,7 @@ import {
 
 const files = corpusFiles();
 
-/** Applies api-decisions 31 to the codes, and to the reason that the other project found in the text. */
+/** Applies api-decisions 31 to the codes and to the reason that the corpus records for a mail. */
 function isHard({ status, reply, reason }: Recorded): boolean {
 	const codes = ['5.1.1', '5.1.2', '5.1.3', '5.1.6', '5.1.10', '5.2.1'];
 	return !reply.startsWith('4') && (codes.includes(status) || isUnknown(reason));

@@ -1,4 +1,6 @@
-/** Reports of about sixty mail systems, with the result of another project; empty if the corpora are missing. */
+/**
+ * Reports of about sixty mail systems, with the results of another bounce parser; empty if the corpora are missing.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -20,7 +22,7 @@ export interface Recorded {
 export interface CorpusFile {
 	name: string;
 	bytes: Buffer;
-	/** Null for mails that the other project does not list as bounces. */
+	/** Null for mails that the other parser does not list as bounces. */
 	recorded: readonly Recorded[] | null;
 }
 

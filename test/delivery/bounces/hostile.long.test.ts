@@ -1,4 +1,3 @@
-// The parser reads any bytes quickly and without an exception.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addressesIn } from '../../../src/delivery/bounces/addresses.js';
@@ -190,7 +189,7 @@ function mutated(bytes: Buffer, { at, byte, kind }: { at: number; byte: number; 
 	}
 }
 
-/** Returns the best of three runs. */
+/** Returns the time of the fastest of three runs. */
 function msOf(use: (text: string) => unknown, text: string): number {
 	const times = [0, 1, 2].map(() => {
 		const cpuMs = startCpuClock();

@@ -1,4 +1,3 @@
-// Short reports of systems that do not follow RFC 3464.
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
 import { informal, mail } from './build.js';

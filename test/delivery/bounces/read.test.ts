@@ -103,7 +103,7 @@ describe('a delivery status (RFC 3464)', () => {
 		['a receipt', ['Action: delivered', 'Status: 2.1.5'], 'delivered', false],
 		['a failure status without an action', ['Status: 5.1.2'], 'failed', true],
 		['an unknown action', ['Action: kaputt', 'Status: 5.3.0'], 'failed', false],
-	])('is classified by %s', (_, lines, action, hard) => {
+	])('is classified: %s', (_, lines, action, hard) => {
 		const report = delivery(dsn(entry(...lines)));
 		expect(report.kind).toBe(action === 'failed' ? 'bounce' : 'delivery_notice');
 		expect(report.recipients.map((one) => [one.action, one.hard])).toEqual([[action, hard]]);

@@ -1,4 +1,3 @@
-// Bounces and complaints as Amazon SES sends them, directly or through SNS.
 import { describe, expect, it } from 'vitest';
 import { readReport } from '../../../src/delivery/bounces/ingest.js';
 

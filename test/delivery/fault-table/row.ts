@@ -7,7 +7,7 @@ export interface Row {
 	script: FaultScript;
 	expected: Expected;
 	settings?: Partial<SmtpSettings>;
-	/** Bulk mail cannot have cc or bcc, so these rows run only with transactional mail. */
+	/** Bulk mail cannot have cc or bcc, so a row with them runs only as transactional mail. */
 	cc?: readonly string[];
 	bcc?: readonly string[];
 	to?: string;

@@ -1,4 +1,7 @@
-/** Each reply reaches its mail, whether mailctl's own socket (plain, to an IP address) or nodemailer's reads it. */
+/**
+ * mailctl uses its own socket for plain connections to IP addresses, and nodemailer's for all others. With both, each
+ * reply must reach its mail.
+ */
 import { describe, expect, it } from 'vitest';
 import { SmtpPool } from '../../../src/delivery/smtp/pool.js';
 import { PhaseTracker, replyOf } from '../../../src/delivery/smtp/session.js';

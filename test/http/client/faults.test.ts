@@ -1,4 +1,3 @@
-// Each fault of a remote service: the client's error, the exit code, and the requests that reached the service.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { need } from '../../../src/api/capabilities.js';
 import { iterate, take } from '../../../src/api/pages.js';

@@ -87,7 +87,7 @@ describe('a raw request', () => {
 		expect(lines.join('\n')).not.toContain('another');
 	});
 
-	it('decodes a compressed answer, and joins repeated headers', async () => {
+	it('gets a compressed answer decoded, with repeated headers joined', async () => {
 		service.answer({ kind: 'bomb', bytes: 1_000 });
 		const { body, durationMs } = await client.exchange({ method: 'GET', path: '/x' });
 		expect(body.length).toBe(1_000);

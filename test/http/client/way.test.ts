@@ -1,4 +1,3 @@
-// The connection to a service: proxies, certificates, base URLs, connections. Proxy and service are real sockets.
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { classify } from '../../../src/cli/frame/exit.js';
 import { type Client, createClient } from '../../../src/http/client/client.js';

@@ -1,4 +1,3 @@
-// Looking at a public page never changes who gets mail, whoever requests it with whatever method.
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -384,7 +384,7 @@ describe('unsubscribing', () => {
 		expect(await answer.text()).toContain('You are not unsubscribed yet');
 	});
 
-	it('with a bad token gives a 404 page, and other methods give a 405', async () => {
+	it('with a bad token gives a 404 page, and with another method a 405', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (const method of ['GET', 'POST']) expect((await ask(`${url}x`, { method })).status).toBe(404);
 		const answer = await ask(url, { method: 'DELETE' });
@@ -416,7 +416,7 @@ describe('every page', () => {
 			expect(await read(`${served.url}${path}`)).toBe('Das hat nicht geklappt');
 	});
 
-	it('has the name, logo and colour of the settings', async () => {
+	it('has the name, logo and colour from the settings', async () => {
 		const url = unsubscribeUrl(await mail());
 		const values = {
 			page_sender_name: 'Birds & Co',

@@ -57,7 +57,7 @@ describe('bodies', () => {
 		['33 levels', '['.repeat(33) + ']'.repeat(33)],
 		['a hundred thousand levels', '['.repeat(100_000)],
 		['a hundred thousand closed levels', '['.repeat(100_000) + ']'.repeat(100_000)],
-	])('of %s are a parse error', async (_, raw) => {
+	])('of %s are answered with a parse error', async (_, raw) => {
 		const answer = await wire('POST', '/sub/lists/', { raw });
 		expect(answer.status).toBe(400);
 		expect(answer.text).toMatch(/^\{"detail":"JSON parse error - .*"\}$/);
@@ -80,8 +80,8 @@ describe('bodies', () => {
 	});
 });
 
-describe('authorization and query parameters', () => {
-	it('name the required and the given scopes in headers of a 403', async () => {
+describe('a request with a token', () => {
+	it('gets a 403 whose headers name the required and the given scopes', async () => {
 		const told = async (method: string, path: string, token: string) => {
 			const { status, headers } = await wire(method, path, { token });
 			return [status, headers.get('x-accepted-scopes'), headers.get('x-token-scopes')];
@@ -94,7 +94,7 @@ describe('authorization and query parameters', () => {
 		expect(await told('GET', '/sub/lists/', tokens.read)).toEqual([200, null, null]);
 	});
 
-	it('allow every request that the scopes cover', async () => {
+	it('is allowed if the scopes of its token cover it', async () => {
 		const may = async (token: string, method: string, path: string) =>
 			(await wire(method, path, { token, ...(method === 'POST' && { body: {} }) })).status !== 403;
 		const paths: [string, string][] = [
@@ -112,7 +112,7 @@ describe('authorization and query parameters', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('limit tuples to the requested keys, and reject an unknown key', async () => {
+	it('for tuples gets only the keys it names, and may not name an unknown key', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
@@ -133,7 +133,7 @@ describe('authorization and query parameters', () => {
 		...['messages/?status', 'messages/slice/?ordering', 'mailings/?state', 'mailings/?ordering'],
 		...['suppressions/?reason', 'suppressions/?source', 'webhooks/1/deliveries/?state'],
 		...['webhooks/1/deliveries/?ordering', `mailings/${unknown}/results/?only`],
-	])('reject an unknown value of %s=, and an empty value', async (path) => {
+	])('is rejected for an unknown or empty value of %s=', async (path) => {
 		for (const word of ['bogus', '']) {
 			const { status, text } = await wire('GET', `/ext/${path}=${word}`);
 			const body = { [path.split('?')[1] ?? '']: [`"${word}" is not a valid choice.`] };
@@ -141,7 +141,7 @@ describe('authorization and query parameters', () => {
 		}
 	});
 
-	it('limit the requests of each token name', async () => {
+	it('counts for the request limit of its token’s name', async () => {
 		let now = 0;
 		await restart({
 			handler: { throttle: createThrottle({ perSecond: 0.4, burst: 2, clock: { now: () => now } }) },
@@ -181,7 +181,7 @@ describe('paths', () => {
 		`/ext/templates/${unknown}0/`,
 		'/o/abc.gif',
 		'/%2e%2e/etc/passwd',
-	])('that are unknown are a 404 in JSON: %s', async (path) => {
+	])('that are unknown give a 404 in JSON: %s', async (path) => {
 		expect(await wire('GET', path)).toMatchObject({ status: 404, text: '{"detail":"Not found."}' });
 	});
 
@@ -222,7 +222,7 @@ describe('paths', () => {
 });
 
 describe('collections', () => {
-	it('link with the public URL and keep other parameters, sorted and encoded as in DRF', async () => {
+	it('link to their pages with the public URL, and keep other parameters encoded as in DRF', async () => {
 		for (let i = 0; i < 5; i++) await wire('POST', '/sub/lists/', { body: list });
 		const links = async (query: string) => {
 			const { next, previous } = (
@@ -317,18 +317,18 @@ describe('failures of the service', () => {
 		return wire('GET', '/sub/lists/');
 	};
 
-	it('are 503 with Retry-After if the database is locked too long', async () => {
+	it('give a 503 with Retry-After if the database is locked too long', async () => {
 		const answer = await failing(new StoreError('locked', '/var/lib/news.db is locked'));
 		expect(answer).toMatchObject({ status: 503, text: '{"detail":"The database is busy. Try again."}' });
 		expect(answer.headers.get('retry-after')).toBe('1');
 	});
 
-	it('are 507 if the disk is full', async () => {
+	it('give a 507 if the disk is full', async () => {
 		const answer = await failing(new StoreError('disk_full', 'no room beside /var/lib/news.db'));
 		expect(answer).toMatchObject({ status: 507, text: '{"detail":"The disk of the service is full."}' });
 	});
 
-	it('are 503 with a retry time if writes fail, and the log has the failure', async () => {
+	it('give a 503 with a retry time if writes fail, and are logged', async () => {
 		const answer = await failing(new StoreError('read_only', '/var/lib/news.db'));
 		expect(answer).toMatchObject({
 			status: 503,
@@ -394,7 +394,7 @@ describe('failures of the service', () => {
 });
 
 describe('metrics and logs', () => {
-	it('are readable by Prometheus, which sends a Bearer token', async () => {
+	it('include metrics that Prometheus can read with a Bearer token', async () => {
 		await restart({
 			handler: {
 				gauges: async () => ({

@@ -1,4 +1,3 @@
-/** The OpenAPI document is complete and consistent. `test/goldens/openapi.json` records it. */
 import { describe, expect, it } from 'vitest';
 import { operations } from '../../../src/api/operations.js';
 import { describeApi } from '../../../src/http/server/openapi.js';

@@ -34,7 +34,7 @@ function post(body: string, more = ''): string {
 }
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${host}${token}${more}\r\n`;
 
-describe('a request that is too large', () => {
+describe('a large request', () => {
 	it('gets 414 for a URL over 8 KiB, and the connection continues', async () => {
 		await start();
 		const wire = await open();
@@ -754,7 +754,7 @@ describe('closing a server', () => {
 		expect(await wire.read()).toBe(null);
 	});
 
-	it('rejects an address in use', async () => {
+	it('is necessary before another server can use its address', async () => {
 		await start();
 		const port = Number(new URL(deployment.server.url).port);
 		await expect(deploy({ server: { port } })).rejects.toThrow('EADDRINUSE');

@@ -1,4 +1,3 @@
-/** The server with TLS. The tests create certificates with openssl and are skipped without it. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:https';
 import { connect } from 'node:net';

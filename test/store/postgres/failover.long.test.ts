@@ -150,7 +150,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('accepts no writes as a replica, and gets a warning of doctor if commits do not wait for one', async () => {
+	it('accepts no writes as a replica, and doctor warns if commits wait for no replica', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();

@@ -82,7 +82,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		});
 	});
 
-	it('gets no tables if its database must exist', async () => {
+	it('gets no tables from a store that opens only existing databases', async () => {
 		const url = await server.createDatabase();
 		expect(await failure(url, 'existing')).toMatchObject({ name: 'DatabaseMissing' });
 		await ask(url, 'CREATE TABLE lists (x int)');

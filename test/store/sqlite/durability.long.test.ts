@@ -49,7 +49,7 @@ describe.skipIf(!hasStrace)('a commit (needs strace)', () => {
 		for (const isNew of [true, false]) expect(syncs(30, 1, isNew) - syncs(10, 1, isNew)).toBe(20);
 	});
 
-	it('waits once for all concurrent writes', () => {
+	it('waits for the disk once for all concurrent writes', () => {
 		expect(syncs(10, 50, false) - syncs(10, 1, false)).toBe(0);
 	});
 });

@@ -46,7 +46,7 @@ describe.each(['with_commits', 'apart'] as const)('a database on a full disk (ch
 			);
 		}
 		expect(failure).toMatchObject({ code: 'disk_full' });
-		// The log is truncated, so the file holds most of the disk.
+		// SQLite has truncated the log, so the database file fills most of the disk.
 		expect(statSync(path).size).toBeGreaterThan(36 * mebibyte);
 		fill(folder);
 		await refuses(store.writes.acceptSubmission({ ...big(2_000), key: null }), 'disk_full');
@@ -66,7 +66,7 @@ describe.each(['with_commits', 'apart'] as const)('a database on a full disk (ch
 		for (let at = 0; at < 150; at += 1) await store.writes.acceptSubmission({ ...big(at), key: null });
 		const last = keepLast(folder);
 		let at = 1_000;
-		// The log may be truncated between filling and writing, which frees space for the writes. Then the next round
+		// SQLite may truncate the log after the disk is filled, which frees space for the writes. Then the next round
 		// tries again.
 		await eventually(async () => {
 			await send(store, ['small@example.org'], {});

@@ -68,7 +68,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-/** A subscriber changes the address before bulk mail to the old one is sent, and is deleted; the mail is canceled. */
+/** Before bulk mail is sent, its subscriber changes the address and is then deleted. The mail is canceled. */
 const movedAndDeleted: Step[] = [
 	{ kind: 'create', list: 0, address: 'eve' },
 	{ kind: 'send', address: 'eve', list: null, isBulk: true },

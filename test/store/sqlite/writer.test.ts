@@ -118,7 +118,7 @@ describe('the writer', () => {
 		expect(rows()).toEqual([]);
 	});
 
-	it('commits a group that takes too long, and answers before the next one', async () => {
+	it('commits early if a group takes long, and answers its operations before the next group', async () => {
 		maxGroupCosts = 4;
 		await insert(0);
 		const order: string[] = [];
