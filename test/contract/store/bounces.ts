@@ -109,20 +109,16 @@ export function describeBounces(open: OpenEmpty): void {
 			});
 		});
 
-		it('suppresses the address and leaves the message sent if it is a complaint', async () => {
+		it('suppresses each recipient who complains, and leaves the message sent', async () => {
 			const { id } = await subscriber('ann@example.org');
-			const message = await sent('ann@example.org');
-			const complaint = report(message, [], { kind: 'complaint' });
-			expect(await store.writes.recordReport(complaint)).toEqual({
-				kind: 'recorded',
-				effect: 'complaint',
-				address: 'ann@example.org',
-			});
+			const message = await sent('ann@example.org', withCopies);
+			const complain = (address: string) =>
+				store.writes.recordReport(report(message, [failed(address)], { kind: 'complaint' }));
+			for (const address of ['bob@example.org', 'ann@example.org'])
+				expect(await complain(address)).toEqual({ kind: 'recorded', effect: 'complaint', address });
 			expect(await activity(id)).toEqual([false, 'COMPLAINED']);
 			expect(await stateOf(store, message)).toBe('sent');
-			expect(await store.writes.recordReport(report(message, [], { kind: 'complaint' }))).toEqual({
-				kind: 'known',
-			});
+			expect(await complain('ann@example.org')).toEqual({ kind: 'known' });
 		});
 
 		it('suppresses only recipients of the message', async () => {
