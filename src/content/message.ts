@@ -126,7 +126,7 @@ export function compileSubject(template: Template): (variables: Recipient['varia
 	return () => constant;
 }
 
-/** Writes `List-Unsubscribe` (RFC 2369). Adds the one-click field of RFC 8058 only for https, as it requires. */
+/** Writes `List-Unsubscribe` (RFC 2369) without `mailto:`. Adds the one-click field for https only (RFC 8058). */
 function unsubscribeFields(url: string): string {
 	const link = tokenField('List-Unsubscribe', `<${url}>`);
 	if (url.includes('<') || url.includes('>'))

@@ -230,7 +230,7 @@ class QuotedPrintableLine {
 		this.#sink = sink;
 	}
 
-	/** Encodes a repeated value only once. For example, all click URLs of a mail have the same start. */
+	/** Encodes a value only once while it repeats, as the start of the click URLs of a mail does. */
 	appendValue(value: string): void {
 		if (value.length >= worthKeeping) {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };

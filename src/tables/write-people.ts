@@ -12,7 +12,7 @@ type RecordKey = Exclude<keyof Subscriber, 'meta'>;
 type Meta = Subscriber['meta'];
 
 const usual: readonly RecordKey[] = ['email', 'name', 'is_active', 'disable_reason'];
-/** Read-only columns. Imports skip them, and exports contain them only on request. */
+/** Read-only columns. Imports skip them, and exports contain them only if the user names them. */
 const readOnly: readonly RecordKey[] = [
 	'id',
 	'list_id',

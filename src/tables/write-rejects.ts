@@ -160,7 +160,7 @@ function freeName(path: string): string {
 	}
 }
 
-/** Suggests `--resume`, which truncates the file to whole rows and repeats only the last batch. */
+/** Suggests `--resume`, which truncates the file to whole rows. At most the work of one batch is lost. */
 function notWritten(path: string, cause: unknown): TableError {
 	const isFull = ['ENOSPC', 'EDQUOT'].includes(codeOf(cause));
 	const why = isFull ? 'no space is left on the disk' : systemReason(cause);

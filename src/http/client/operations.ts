@@ -201,7 +201,7 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/** Retries only if the service recognizes a repeated idempotency key, because it could send the mails twice. */
+/** Retries an unclear attempt only if the service recognizes its idempotency key, or it could send the mails twice. */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,

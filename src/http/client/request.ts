@@ -88,7 +88,7 @@ interface Failed {
 
 /** Marks the error `unanswered` unless the answer is final: the service may have processed an earlier attempt. */
 function afterUnclear({ answer, error, verdict }: Failed, isKeyed: boolean): Omit<Failed, 'answer'> {
-	// The service answers 409 while it processes the earlier attempt with this key (api-decisions 29). Try again.
+	// A service may answer 409 while it still processes the earlier attempt with this key. Try again.
 	if (isKeyed && answer?.status === 409)
 		return { verdict: 'unprocessed', error: error.with({ unanswered: true }) };
 	const isDefinite = answer !== null && verdict === 'final';

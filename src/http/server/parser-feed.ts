@@ -67,7 +67,7 @@ export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQu
 		socket.pause();
 		if (mayFeed()) queue.add(feedPiece);
 	});
-	// Node resumes the socket when it wants a body or has written responses. Pause it again while `rest` has data.
+	// Node resumes the socket to read a body, or after the client has read responses. Undo that while data waits here.
 	socket.on('resume', () => {
 		if (isDropped || (!isHeld && rest.length === 0)) return;
 		socket.pause();
