@@ -27,7 +27,7 @@ describe('--ca-cert', () => {
 		});
 	});
 
-	it('reads its file once, so that it may be a pipe', async () => {
+	it('reads its file only once, so that the file may be a pipe', async () => {
 		const { ca, cert, key } = await makeCertificates(['IP:127.0.0.1']);
 		const server = createServer({ cert, key }, (_, response) => response.end());
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

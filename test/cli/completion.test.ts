@@ -60,7 +60,7 @@ describe('completion with Tab', () => {
 		[['engine', 'settings', 'set', 'time_zone', ''], []],
 		[['webhooks', 'create', '--type', 'O'], ['OPENED']],
 		[['nothing', 'of', 'ours', ''], []],
-	])('offers after %j: %j', async (words, expected) => {
+	])('after the words %j offers %j', async (words, expected) => {
 		const found = await offered(...words);
 		expect(found === 'files' ? found : [...found].sort()).toEqual(
 			expected === 'files' ? expected : [...expected].sort(),
@@ -79,7 +79,7 @@ describe('completed names', () => {
 		...argv: string[]
 	) => (await project.run(['completion', 'words', '--', ...argv])).stdout;
 
-	it('come from earlier answers for the same target, without deleted records', async () => {
+	it('come from earlier answers of the same database, and leave out deleted records', async () => {
 		const project = await makeProject();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: project.folder } });
 		const at = ['--db', project.db];
@@ -96,7 +96,10 @@ describe('completed names', () => {
 		expect(await words({ run }, 'send', '--list', '.n')).toBe('');
 	});
 
-	it.each(['{', '{"x":{"list":{"1":2}}}'])('are empty for a damaged cache: %j', async (text) => {
+	it.each([
+		'{',
+		'{"x":{"list":{"1":2}}}',
+	])('are missing if the cache is damaged, but commands still work: %j', async (text) => {
 		const home = await makeHome();
 		const file = join(home, '.cache/mailctl/names.json');
 		await mkdir(dirname(file), { recursive: true });
@@ -108,7 +111,7 @@ describe('completed names', () => {
 		expect(JSON.parse(await readFile(file, 'utf8'))).toEqual(expect.any(Object));
 	});
 
-	it('are stored for the last twenty targets', async () => {
+	it('are stored for the last twenty databases and services', async () => {
 		const home = await makeHome();
 		const file = join(home, '.cache/mailctl/names.json');
 		await mkdir(dirname(file), { recursive: true });
@@ -121,7 +124,7 @@ describe('completed names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
-	it('appear once for records of the same name, and not for unreleased campaigns', async () => {
+	it('appear once if records have the same name, and not at all for unreleased campaigns', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
 		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);
@@ -135,7 +138,7 @@ describe('completed names', () => {
 	});
 });
 
-it('completion bash rejects -o json, but ignores MAILCTL_OUTPUT', async () => {
+it('completion bash rejects -o json but ignores MAILCTL_OUTPUT', async () => {
 	for (const format of ['json', 'ndjson'])
 		expect(await cli(['completion', 'bash', '-o', format])).toEqual({
 			code: 2,

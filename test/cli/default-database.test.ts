@@ -10,7 +10,7 @@ describe.each([
 	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
 	['is not valid JSON', (path: string) => writeFile(path, '{')],
 ])('a configuration that %s', (fault, make) => {
-	it('causes a warning if the database is named, and exit code 78 otherwise', async () => {
+	it('causes a warning if another setting names the database, and exit code 78 otherwise', async () => {
 		const HOME = await makeHome();
 		const config = join(HOME, '.config/mailctl/config.json');
 		await mkdir(dirname(config), { recursive: true });
@@ -34,7 +34,7 @@ describe.each([
 });
 
 describe('the default database', () => {
-	it('is created by the first command that writes, and only this command prints its path', async () => {
+	it('is created by the first command that writes, which alone prints its path', async () => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		const first = await cli(['engine', 'queue', 'pause'], { env: { HOME } });
@@ -43,7 +43,7 @@ describe('the default database', () => {
 		expect([second.code, second.stderr]).toEqual([0, '']);
 	});
 
-	it('is created without a message by engine init, and with --quiet', async () => {
+	it('is created without a message by engine init and with --quiet', async () => {
 		const init = await cli(['engine', 'init']);
 		expect(init.stderr).not.toContain('a new database');
 		const add = ['fields', 'create', '--variable', 'CITY', '--name', 'City', '--quiet'];
@@ -80,7 +80,7 @@ describe('the default database', () => {
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 
-	it('is not created by an erasure', async () => {
+	it('is not created by erasing an address', async () => {
 		const HOME = await makeHome();
 		const address = 'ann@example.com';
 		const run = await cli(['subscribers', 'erase', address, '--confirm', address], { env: { HOME } });
@@ -96,7 +96,7 @@ describe('the default database', () => {
 		'smoke',
 		'engine backup copy.db',
 		'engine check',
-	])('is required by mailctl %s, which prints the command that creates it', async (line) => {
+	])('must exist for mailctl %s, which otherwise prints the command that creates it', async (line) => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(await cli(line.split(' '), { env: { HOME } })).toEqual({
@@ -108,7 +108,7 @@ describe('the default database', () => {
 		});
 	});
 
-	it('is noticed by a running --watch when another command creates it', async () => {
+	it('is read by a running --watch as soon as another command creates it', async () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
 		const heard = (text: string) => {
@@ -120,7 +120,7 @@ describe('the default database', () => {
 		expect(stdout).toContain('paused.kind\tmanual');
 	});
 
-	it('is created once if several commands write at the same time', async () => {
+	it('is created only once if several commands write at the same time', async () => {
 		const env = { HOME: await makeHome() };
 		const adding = ['a', 'b', 'c'].map((name) =>
 			cli(['lists', 'create', '--name', name, '--email-reason', 'r'], { env }),
@@ -134,7 +134,7 @@ describe('the default database', () => {
 		['a broken link', 'a symbolic link in its path is broken'],
 		['a file in place of a folder', 'not a directory'],
 		['a loop of links', 'too many symbolic links encountered'],
-	])('does not count as empty if its path is broken: %s', async (what, reason) => {
+	])('is not treated as empty if its path is broken: %s', async (what, reason) => {
 		const HOME = await makeHome();
 		const folder = join(HOME, '.local/share/mailctl');
 		const path = join(folder, 'mailctl.db');
@@ -154,7 +154,7 @@ describe('the default database', () => {
 	it.each([
 		['engine settings set', [['Which setting', '\x03', 'all']], 130],
 		['lists get', [], 2],
-	] as const)('is not created by a prompt of mailctl %s that ends without an answer', async (line, answers, code) => {
+	] as const)('is not created if the user leaves the questions of mailctl %s', async (line, answers, code) => {
 		const HOME = await makeHome();
 		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
 		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('created a new database')]);

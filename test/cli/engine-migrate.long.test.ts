@@ -100,7 +100,7 @@ function fillOld(file: string): void {
 	db.close();
 }
 
-it('a move leaves no personal data that an erasure would miss', async () => {
+it('moving a database leaves no data of a person in the copy that an erasure would miss', async () => {
 	const project = await makeProject();
 	await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 	const rows = Array.from({ length: 3_000 }, (_, n) => `person-${n}@example.org,Name ${n}\n`);
@@ -144,7 +144,7 @@ describePostgres('engine migrate', (server) => {
 		return JSON.parse(result.stdout);
 	};
 
-	it('keeps every byte on the way to PostgreSQL and back, and only one database in use', async () => {
+	it('keeps every byte from SQLite to PostgreSQL and back, and allows the use of only one database', async () => {
 		const project = await makeProject();
 		await fill(project);
 		fillOld(project.db);
@@ -170,7 +170,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, url)(['doctor', '--offline', '--only', 'database'])).code).toBe(11);
 	});
 
-	it('does not reuse the id of a deleted record', async () => {
+	it('does not give a new record the id of a deleted one', async () => {
 		const project = await makeProject();
 		for (const name of ['One', 'Two', 'Three'])
 			await project.json(['lists', 'create', '--name', name, '--email-reason', 'x']);
@@ -189,7 +189,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await make(back)).toMatchObject({ id: 5 });
 	});
 
-	it('lets an interrupted campaign finish on both databases without a second mail', async () => {
+	it('lets an interrupted campaign finish on the copies, and sends no mail twice', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const project = await makeProject({ smtp: sink.port });
@@ -225,7 +225,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
 	});
 
-	it('lets an import continue at its position', async () => {
+	it('lets an interrupted import continue in the copy at its position', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const rows = Array.from({ length: 20_000 }, (_, n) => `i${n}@example.org\n`);
@@ -245,7 +245,7 @@ describePostgres('engine migrate', (server) => {
 		expect(JSON.parse(resumed.stdout)).toMatchObject({ read: 20_000, created: 20_000, duplicate: 0 });
 	});
 
-	it('rejects an impossible move, and changes nothing', async () => {
+	it('rejects an impossible move and changes nothing', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const refused = async (from: string, to: string, code: number, why: RegExp) => {
@@ -370,7 +370,7 @@ describePostgres('engine migrate', (server) => {
 		return result;
 	}
 
-	it('blocks both databases until an unfinished move continues or is undone', async () => {
+	it('blocks both databases until an unfinished move is continued or undone', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -399,7 +399,7 @@ describePostgres('engine migrate', (server) => {
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
 	});
 
-	it('starts again if it was killed before the first database was closed', async () => {
+	it('starts again if it was killed before it closed the first database', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const back = join(project.folder, 'back.db');
@@ -414,7 +414,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['lists', 'list'])).code).toBe(0);
 	});
 
-	it('can be undone if the copy is unreachable', async () => {
+	it('can undo a move even if the copy is unreachable', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -431,7 +431,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('detects a copy with different content, and does not use it', async () => {
+	it('detects that the copy has different content, and does not use it', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -452,7 +452,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('replaces a character that PostgreSQL cannot store by U+FFFD', async () => {
+	it('replaces a character that PostgreSQL cannot store with U+FFFD', async () => {
 		const project = await makeProject();
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO settings VALUES (?, ?, ?)').run('page_sender_name', 'a\0b\0', 1);
@@ -466,7 +466,7 @@ describePostgres('engine migrate', (server) => {
 		expect(stdout).toContain('a\ufffdb\ufffd');
 	});
 
-	it('requires the key of wrapped secrets', async () => {
+	it('requires the key if the secrets are wrapped', async () => {
 		const project = await makeProject();
 		const key = await project.file('key', createHash('sha256').update('k').digest('hex'));
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);

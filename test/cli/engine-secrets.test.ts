@@ -66,7 +66,7 @@ function stored(): string[] {
 }
 
 describe('engine secrets', () => {
-	it('wraps stored and new secrets, and every command works with the key', async () => {
+	it('wraps stored and new secrets, and all commands work with the key', async () => {
 		const before = stored();
 		expect(before).toContain(password);
 		expect(await project.json(['engine', 'secrets', 'wrap'], { env })).toEqual([
@@ -99,7 +99,7 @@ describe('engine secrets', () => {
 		expect(stdout).not.toContain('chmod');
 	});
 
-	it('sends with the wrapped password', async () => {
+	it('lets send use the wrapped password', async () => {
 		const logins: string[] = [];
 		const sink = await startSmtpSink({
 			authOptional: false,
@@ -118,7 +118,7 @@ describe('engine secrets', () => {
 		expect(logins).toEqual([password]);
 	});
 
-	it('makes commands exit with 78 without the key or with another one', async () => {
+	it('makes commands exit with 78 without the key or with another key', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const other = {
 			MAILCTL_KEY_FILE: await project.file('other', `${randomBytes(32).toString('base64')}\n`),
@@ -143,7 +143,7 @@ describe('engine secrets', () => {
 		}
 	});
 
-	it('rotates the key by wrapping again with the new key above the old one', async () => {
+	it('rotates the key if it wraps again with the new key above the old one', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const old = readFileSync(keyFile, 'utf8');
 		const fresh = `# November\n${randomBytes(32).toString('base64')}\n`;
@@ -156,14 +156,14 @@ describe('engine secrets', () => {
 		expect((await project.run(['lists', 'list'], { env })).code).toBe(78);
 	});
 
-	it('status names the required key without having it, and changes nothing', async () => {
+	it('status prints the id of the required key even without the key, and changes nothing', async () => {
 		const [wrapped] = (await project.json(['engine', 'secrets', 'wrap'], { env })) as object[];
 		const broken = { MAILCTL_KEY_FILE: '/nowhere' };
 		for (const given of [{}, broken])
 			expect(await project.json(['engine', 'secrets', 'status'], { env: given })).toEqual([wrapped]);
 	});
 
-	it('warns about a key file that others can read, and doctor names the fix', async () => {
+	it('warns if others can read the key file, and doctor prints the fix', async () => {
 		await chmod(keyFile, 0o644);
 		const open = await project.run(['engine', 'secrets', 'wrap'], { env });
 		expect(open).toMatchObject({ code: 0, stderr: expect.stringContaining(`chmod 600 ${keyFile}`) });
@@ -179,7 +179,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'settings', 'get'], { env })).stderr).toBe('');
 	});
 
-	it('rejects a wrapped secret that was copied to another table', async () => {
+	it('rejects a wrapped secret that someone copied into another table', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const db = new Database(project.db);
 		db.prepare(
@@ -206,7 +206,7 @@ describe('engine secrets while a server runs', () => {
 	it.each([
 		['wrap', '--dry-run'],
 		['unwrap', '--yes'],
-	])('%s %s exits with 2, names the running process and the fix, and changes nothing', async (...words) => {
+	])('%s %s exits with 2, prints the running process and the fix, and changes nothing', async (...words) => {
 		const before = stored();
 		const { code, stderr } = await project.run(['engine', 'secrets', ...words], { env });
 		expect({ code, stderr }).toMatchObject({
@@ -218,7 +218,7 @@ describe('engine secrets while a server runs', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('makes the server not ready after a wrap, and a send explains why', async () => {
+	it('wrap makes the server not ready, and send prints the reason', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

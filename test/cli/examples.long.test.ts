@@ -232,7 +232,7 @@ describe('every example of the help', () => {
 		expect({ code, errors: /^error:.*/m.exec(stderr)?.[0] }).toEqual({ code: 0, errors: undefined });
 	});
 
-	it('prints the recorded output', async () => {
+	it('prints the output that is recorded in the golden file', async () => {
 		await expectGolden('examples.txt', record.join('\n'));
 	});
 
@@ -244,7 +244,7 @@ describe('every example of the help', () => {
 		expect(without).toEqual([]);
 	});
 
-	it('of a group is also an example of a command, and each group has two or three', async () => {
+	it('of a group is also an example of one of its commands, and each group has two or three', async () => {
 		const groups = (await Promise.all(tree.map(loadNode))).flatMap(groupsOf);
 		for (const group of groups.filter(({ self }) => self === undefined)) {
 			const { name, examples: shown = [] } = group;

@@ -36,7 +36,7 @@ describe('the command line', () => {
 		expect((await cli(['--version', '-o', 'ndjson'])).stdout).toMatch(/^\{"version":"0\.0\.0-test",.*\}\n$/);
 	});
 
-	it('prints help as text if only the environment or a profile sets the format', async () => {
+	it('prints help as text if only MAILCTL_OUTPUT or a profile sets the format', async () => {
 		const env = { MAILCTL_OUTPUT: 'json' };
 		for (const argv of [['help'], ['--help'], ['help', 'lists'], ['lists', '--help'], ['lists']])
 			expect(await cli(argv, { env })).toEqual(await cli(argv));
@@ -80,7 +80,7 @@ describe('the command line', () => {
 		expect(stderr).toBe(`error: ${message}\n${hint === null ? '' : `hint: ${hint}\n`}`);
 	});
 
-	it('reports usage errors as one JSON line, even if -o follows the error', async () => {
+	it('prints a usage error as one JSON line, even if -o follows the error', async () => {
 		const { code, stderr } = await cli(['lists', 'list', '--zzzzzzzz', '-o', 'json']);
 		expect(code).toBe(2);
 		expect(JSON.parse(stderr)).toEqual({
@@ -101,7 +101,7 @@ describe('the command line', () => {
 		expect([before.stdout, after.stdout]).toEqual(['List 1\n', 'List 1\n']);
 	});
 
-	it('does not read the value of an option as another option', async () => {
+	it('accepts an option’s value that begins with a hyphen but is not an option', async () => {
 		const lists = [someList(1)];
 		await cli(['lists', 'update', '1', '--name', '-next'], { connect: connectTo(lists) });
 		expect(lists[0]?.name).toBe('-next');
@@ -112,13 +112,13 @@ describe('the command line', () => {
 		['lists', 'list', '--match', '--limit'],
 		['lists', 'list', '--profile', '--all'],
 		['send', '--list', '1', '--from', 'a@example.com', '--subject', 's', '--text', '--preview', 'text'],
-	])('does not read an option as the value of another: %j', async (...words) => {
+	])('rejects an option whose value is missing: %j', async (...words) => {
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect(code).toBe(2);
 		expect(stderr).toMatch(/^error: --[a-z]+ has no value: --[a-z-]+ is an option\n$/);
 	});
 
-	it('rejects an option together with its opposite', async () => {
+	it('rejects an option beside its opposite', async () => {
 		const words = ['subscribers', 'list', '--inactive', '--list', '1', '--active'];
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--inactive'") });
@@ -130,7 +130,7 @@ describe('the command line', () => {
 		expect({ code, stderr }).toEqual({ code: 12, stderr: 'error: out of time: --deadline 20ms\n' });
 	});
 
-	it('escapes hostile text in a table and on stderr, and keeps it in JSON', async () => {
+	it('escapes hostile text in tables and on stderr, but not in JSON', async () => {
 		const name = 'a\x1b[2J\u202eb\tc';
 		const connect = connectTo([someList(1, { name })]);
 		expect((await cli(['lists', 'list', '-o', 'name'], { connect })).stdout).toBe('a\\x1b[2J\\u202eb\\tc\n');
@@ -141,7 +141,7 @@ describe('the command line', () => {
 });
 
 describe('a name with line breaks', () => {
-	it('cannot start a line on stderr', async () => {
+	it('cannot add a line to stderr', async () => {
 		const { run, json } = await makeProject({ smtp: 1 });
 		const name = 'News\nerror: disk failed\nhint: none';
 		await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -235,14 +235,14 @@ describe('configuration', () => {
 			{ MAILCTL_TOKEN: 't' },
 			{ kind: 'remote', baseUrl: 'https://elsewhere.example', token: 't' },
 		],
-	] as const)('is read from %j and %j', async (flags, env, expected) => {
+	] as const)('selects the database or server with the options %j and the environment %j', async (flags, env, expected) => {
 		const HOME = await home(staging, { tokens });
 		const targets: unknown[] = [];
 		await cli(['lists', 'list', ...flags], { env: { HOME, ...env }, connect: seen(targets) });
 		expect(targets).toEqual([expected]);
 	});
 
-	it('is reported without its content if it is not JSON', async () => {
+	it('is reported without its content if it is not valid JSON', async () => {
 		const HOME = await home('{"token": s3cret}');
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
@@ -253,7 +253,7 @@ describe('configuration', () => {
 		expect(stdout).toContain(`config\t${join(HOME, '.config/mailctl/config.json')}\n`);
 	});
 
-	it('creates the default database in the XDG data folder', async () => {
+	it('selects the default database in XDG_DATA_HOME if nothing else is set', async () => {
 		const targets: unknown[] = [];
 		await cli(['lists', 'list'], { env: { XDG_DATA_HOME: '/data' }, connect: seen(targets) });
 		expect(targets).toEqual([{ kind: 'local', url: '/data/mailctl/mailctl.db', create: true }]);
@@ -264,7 +264,7 @@ describe('configuration', () => {
 		[['--db', 'a', '-p', 'staging'], {}],
 		[[], { MAILCTL_DB: 'a', MAILCTL_BASE_URL: 'http://b' }],
 		[['-p', 'stagin'], {}],
-	] as const)('rejects %j with %j', async (flags, env) => {
+	] as const)('is rejected with the options %j and the environment %j', async (flags, env) => {
 		const { code } = await cli(['lists', 'list', ...flags], {
 			env: { HOME: await home(staging), ...env },
 			connect: connectTo([]),
@@ -272,7 +272,7 @@ describe('configuration', () => {
 		expect(code).toBe(2);
 	});
 
-	it('prefers flag, environment, profile and default in this order', async () => {
+	it('prefers options, then the environment, then the profile, then defaults', async () => {
 		const HOME = await home(staging);
 		const source = async (argv: readonly string[], env = {}) => {
 			const { stdout } = await cli(
@@ -299,7 +299,7 @@ describe('configuration', () => {
 		);
 	});
 
-	it('exits with 78 if unreadable, and stays unchanged', async () => {
+	it('stays unchanged and makes the command exit with 78 if it cannot be read', async () => {
 		for (const text of ['{"profiles": ', '[]', '{"profiles": {"a": {"db": 1}}}']) {
 			const HOME = await home(text);
 			const { code } = await cli(['config', 'set', 'output', 'json'], { env: { HOME } });
@@ -308,7 +308,7 @@ describe('configuration', () => {
 		}
 	});
 
-	it('is written for its owner only, in any folder', async () => {
+	it('is written so that only its owner can read the file and its folder', async () => {
 		const HOME = await home({ profiles: {} });
 		await chmod(join(HOME, '.config/mailctl'), 0o755);
 		expect((await cli(['config', 'set', 'timeout', '1m'], { env: { HOME } })).code).toBe(0);
@@ -363,7 +363,7 @@ describe('exit codes', () => {
 		['x', 1],
 	])('%o has code %i', (error, exit) => expect(classify(error).exit).toBe(exit));
 
-	it('come with the hint and the details of the error', () => {
+	it('are printed with the hint and the details of the error', () => {
 		const error = new TableError('bad_header', 'x', { hint: 'mend it', details: ['two columns'] });
 		expect(classify(error)).toMatchObject({ code: 'bad_header', hint: 'mend it', details: ['two columns'] });
 	});

@@ -15,12 +15,12 @@ describe('--fields', () => {
 
 	it.each(
 		changing.map(({ path }) => path),
-	)('with an unknown field is rejected before %s does anything', async (path) => {
+	)('rejects an unknown field before %s does anything', async (path) => {
 		const { code, stderr } = await cli([...path.split(' '), '--fields', 'nosuch'], { connect });
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--fields') });
 	});
 
-	it('selects columns of an exported file, not of the command’s result', async () => {
+	it('selects the columns of an exported file, but not of the command’s result', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const ann = ['--email', 'ann@example.com', '--name', 'Ann'];
@@ -38,7 +38,7 @@ describe('--fields', () => {
 		expect((await project.run(bare)).stdout).toBe('bob@example.com\n');
 	});
 
-	it('does not apply to the output of a dry run', async () => {
+	it('does not change the output of a dry run', async () => {
 		const project = await makeProject();
 		const list = ['lists', 'create', '--name', 'Readers', '--email-reason', 'r'];
 		const named = ['--fields', 'id,name'];
@@ -46,7 +46,7 @@ describe('--fields', () => {
 		expect(await project.json([...list, ...named])).toEqual({ id: 1, name: 'Readers' });
 	});
 
-	it('skips fields that a result lacks', async () => {
+	it('skips fields that the result does not have', async () => {
 		const project = await makeProject();
 		const erase = ['subscribers', 'erase', 'ann@example.com', '--confirm', 'ann@example.com'];
 		expect(await project.json([...erase, '--fields', 'email,lifted'])).toEqual({ email: 'ann@example.com' });
@@ -54,7 +54,7 @@ describe('--fields', () => {
 	});
 });
 
-describe('options for the target', () => {
+describe('options that select a database or server', () => {
 	const remote = [
 		['--token-stdin'],
 		['--token-file', 'f'],
@@ -80,7 +80,7 @@ describe('options for the target', () => {
 		['demo', [...reaches, db, url, profile]],
 		['lists list', reaches],
 		['doctor', reaches],
-	] as const)('are rejected by %s if they have no effect', async (line, refused) => {
+	] as const)('are rejected by %s if they would have no effect', async (line, refused) => {
 		for (const flag of refused) {
 			const words = [...line.split(' '), ...(flag ?? [])];
 			const result = await cli(words, { stdin: 'mctl_secret' });
@@ -104,7 +104,10 @@ describe('an option that is given twice', () => {
 	}));
 	const twice = (flag: string) => ({ code: 2, stdout: '', stderr: `error: ${flag} is given twice\n` });
 
-	it.each(own.filter(({ flags }) => flags.length > 0))('is rejected by $path', async ({ path, flags }) => {
+	it.each(own.filter(({ flags }) => flags.length > 0))('is rejected by $path if it takes a value', async ({
+		path,
+		flags,
+	}) => {
 		for (const flag of flags)
 			expect(await cli([...path.split(' '), flag, '1', flag, '1'], { connect })).toEqual(twice(flag));
 	});
@@ -113,13 +116,13 @@ describe('an option that is given twice', () => {
 		takesValue(spec) ? [flagOf(key)] : [],
 	);
 
-	it.each(valued)('is rejected if it is %s, also before and after the command', async (flag) => {
+	it.each(valued)('is rejected if it is %s, also with one before and one after the command', async (flag) => {
 		const words = ['lists', 'list'];
 		expect(await cli([...words, flag, '1', flag, '2'], { connect })).toEqual(twice(flag));
 		expect(await cli([flag, '1', ...words, `${flag}=2`], { connect })).toEqual(twice(flag));
 	});
 
-	it('is rejected under its short name too, but accepted if it is a flag', async () => {
+	it('is rejected under its short name too, but accepted if it takes no value', async () => {
 		expect(await cli(['lists', 'list', '-p', 'a', '--profile', 'b'])).toEqual(twice('--profile'));
 		expect(await cli(['-o', 'json', 'lists', 'list', '-o', 'csv'])).toMatchObject({ code: 2 });
 		const quiet = ['-q', 'lists', 'list', '-q', '--all', '--all', '--json', '--json'];
@@ -128,7 +131,7 @@ describe('an option that is given twice', () => {
 });
 
 describe('--dry-run', () => {
-	it('writes no file and runs no demo', async () => {
+	it('writes no exported file and no demo', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const path = join(project.folder, 'a.csv');

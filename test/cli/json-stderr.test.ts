@@ -27,7 +27,7 @@ function said(stderr: string): unknown[] {
 const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'];
 
 describe('standard error with -o json', () => {
-	it('contains notes, warnings and hints as objects, and one error', async () => {
+	it('is a JSON object for each note, warning and hint, and for the error', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });
@@ -61,7 +61,7 @@ describe('standard error with -o json', () => {
 		]);
 	});
 
-	it('has the hint in the error object only', async () => {
+	it('has the hint inside the error object, and nowhere else', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const interrupts = new AbortController();
 		const file = await project.file('people.csv', 'email,name\nann@example.com,Ann\n');
@@ -91,7 +91,7 @@ describe('standard error with -o json', () => {
 		});
 	});
 
-	it('contains the requests with --debug', async () => {
+	it('contains an object for each request with --debug', async () => {
 		const foreign = await startForeign();
 		opened.push(foreign);
 		const run = await cli(['--base-url', foreign.baseUrl, 'lists', 'get', '99', '--debug', '-o', 'json'], {
@@ -104,7 +104,7 @@ describe('standard error with -o json', () => {
 		expect(lines.at(-1)).toHaveProperty('error');
 	});
 
-	it('has progress as objects, but as text on a terminal', async () => {
+	it('contains progress as objects, but as text on a terminal', async () => {
 		for (const isTTY of [false, true]) {
 			const stderr = Object.assign(new PassThrough(), { isTTY, columns: 80 });
 			let now = 0;

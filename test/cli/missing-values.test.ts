@@ -23,11 +23,11 @@ describe('an update without a change', () => {
 			'nothing to change: give one of --url, --type, --login, --password-file, --password-stdin, --auth, --no-auth',
 	};
 
-	it('is rejected by every update command', () => {
+	it('has a case here for every update command', () => {
 		expect(updates.map(({ path }) => path)).toEqual(Object.keys(texts));
 	});
 
-	it.each(Object.entries(texts))('is rejected before any request: %s', async (path, text) => {
+	it.each(Object.entries(texts))('is rejected without a request: %s', async (path, text) => {
 		const stderr = `error: ${text}\n`;
 		const words = path.split(' ');
 		for (const more of [['1'], ['1', '--dry-run'], [], path === 'templates update' ? [] : ['1', '--replace']])
@@ -40,7 +40,7 @@ describe('an update without a change', () => {
 		});
 	});
 
-	it.each(updates)('is accepted with any of its options: $path', async ({ path, command }) => {
+	it.each(updates)('is accepted with any one option: $path', async ({ path, command }) => {
 		for (const [key, spec] of Object.entries(command.options)) {
 			if (command.changes?.includes(key) !== true) continue;
 			for (const flag of flagsOf(key, spec)) {

@@ -23,7 +23,7 @@ function run(words: string, url: string) {
 
 const send = 'send --from news@example.com --to a@example.com --subject s --text t';
 
-it('a server with another protocol ends a send before the message leaves', async () => {
+it('send stops before the message leaves if the server speaks another protocol', async () => {
 	const server = createTcpServer((socket) => {
 		socket.on('error', () => {});
 		socket.write('220 mail.example.com ESMTP\r\n');
@@ -35,7 +35,7 @@ it('a server with another protocol ends a send before the message leaves', async
 	expect(stderr).toContain('hint: check the connection: mailctl doctor\n');
 });
 
-describe('a web page in place of the service', () => {
+describe('a web page instead of the service’s answer', () => {
 	const page = '<!DOCTYPE html>\n<html><head><title>Welcome</title></head><body>Hello</body></html>';
 	const answer: RequestListener = (_, response) =>
 		response.writeHead(200, { 'content-type': 'text/html' }).end(page);
@@ -55,7 +55,7 @@ describe('a web page in place of the service', () => {
 		expect(stderr).toMatch(/check the connection: mailctl (?:--base-url \S+ )?doctor\n/);
 	});
 
-	it('makes the outcome of a send uncertain, and the error names it', async () => {
+	it('makes the outcome of a send uncertain, and appears in the error', async () => {
 		const { code, stderr } = await run(send, url);
 		expect(code).toBe(13);
 		expect(stderr).toContain('the message may or may not have been sent: The answer is a web page, not JSON');
@@ -63,7 +63,7 @@ describe('a web page in place of the service', () => {
 	});
 });
 
-describe('mailctl smoke on another program', () => {
+describe('mailctl smoke on a server that is not the service', () => {
 	it.each<[string, RequestListener, string]>([
 		[
 			'the same page for every path',
@@ -80,7 +80,7 @@ describe('mailctl smoke on another program', () => {
 			(_, response) => response.writeHead(302, { location: 'https://mail.example.com/' }).end(),
 			'GET /sub/lists/ answered 302 with a redirect to https://mail.example.com/',
 		],
-	])('with %s fails once and skips the rest', async (_, listener, what) => {
+	])('fails one check and skips the others if the answer is %s', async (_, listener, what) => {
 		const url = `http://127.0.0.1:${await portOf(createServer(listener))}`;
 		const { code, stdout, stderr } = await run('smoke -o json', url);
 		const [first, ...rest] = JSON.parse(stdout).checks as { id: string; outcome: string; detail: string }[];

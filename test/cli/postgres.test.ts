@@ -23,7 +23,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		return result;
 	}
 
-	it('creates nothing for a URL with a misspelt parameter or a missing database', async () => {
+	it('rejects a URL with a misspelt parameter or a missing database, and creates nothing', async () => {
 		const init = (name: string) => cli(['engine', 'init', '--db', name], { env: { HOME: home } });
 		for (const [name, meant, code] of [
 			[`${url}?shema=x`, 'did you mean schema?', 2],
@@ -43,7 +43,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect((await init(named)).code).toBe(0);
 	});
 
-	it('prints how to create the tables, and creates them once', async () => {
+	it('prints how to create the tables, and engine init creates them only once', async () => {
 		expect(await run('lists', 'list')).toMatchObject({
 			code: 2,
 			stderr: expect.stringMatching(/there is no database at postgres:.*mailctl engine init --db/s),
@@ -59,7 +59,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		['?connect_timeout=5&schema=two', '-two'],
 		['?schema=select', '-select'],
 		['?pool=3&schema=public', ''],
-	])('stores the first token in a file that is named after the database: %s', async (query, ending) => {
+	])('names the file of the first token after the database: %s', async (query, ending) => {
 		const place = new URL(await server.createDatabase());
 		const named = `${place.href}${query}`;
 		expect((await cli(['engine', 'init', '--db', named], { env: { HOME: home } })).code).toBe(0);
@@ -69,7 +69,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(basename(tokenFile)).toBe(`postgres-${name}${ending}.token`);
 	});
 
-	it('counts wrapped secrets without their key', async () => {
+	it('counts wrapped secrets even without their key', async () => {
 		const database = await server.createDatabase();
 		const env = { HOME: home };
 		expect(await cli(['engine', 'secrets', 'status', '--db', database], { env })).toMatchObject({ code: 2 });
@@ -86,7 +86,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(of?.secrets).toBeGreaterThan(0);
 	});
 
-	it('imports, sends and reports', async () => {
+	it('imports people, sends mail and prints a report', async () => {
 		const sink = await startCountingSink();
 		await run('engine', 'init', '--sender', 'news@example.com', '--smtp', `smtp://127.0.0.1:${sink.port}`);
 		await run('lists', 'create', '--name', 'News', '--email-reason', 'You asked.');
@@ -122,7 +122,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		sink.close();
 	});
 
-	it('stores its URL in a profile, and names it in hints, without the password', async () => {
+	it('stores the URL in a profile and prints it in hints, both without the password', async () => {
 		expect((await run('profile', 'add', 'pg')).code).toBe(0);
 		const ofProfile = (...argv: string[]) => cli(['-p', 'pg', ...argv], { env: { HOME: home } });
 		expect((await ofProfile('lists', 'list', '-o', 'json')).stdout).toContain('News');
@@ -136,7 +136,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(other.stderr).not.toContain('geheim');
 	});
 
-	it('checks the database with doctor, and rejects commands for files', async () => {
+	it('checks the database with doctor, and rejects commands that need a database file', async () => {
 		const { stdout } = await run('doctor', '--offline', '--only', 'database', '-o', 'json');
 		const found: { check: string; level: string }[] = JSON.parse(stdout);
 		expect(found.map(({ check, level }) => `${check} ${level}`)).toEqual([
@@ -160,7 +160,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		expect(refused.stderr).toMatch(/^hint: before any worker runs on it: mailctl .*engine queue pause$/m);
 	});
 
-	it('compares its counters with the data, and corrects them', async () => {
+	it('detects counters that differ from the rows, and corrects them', async () => {
 		await run('lists', 'create', '--name', 'Counted', '--email-reason', 'asked');
 		const [{ id } = { id: 0 }] = await ask(url, "SELECT id FROM lists WHERE name = 'Counted'");
 		await ask(url, `INSERT INTO list_counters (list_id, shard, active, inactive) VALUES (${id}, 15, 5, 0)`);

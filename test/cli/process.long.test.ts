@@ -38,12 +38,12 @@ describe('the process', () => {
 		['| head -1', '1\tList 1\t2\t1\t2026-11-01T10:00:00.000000Z\n'],
 		['-o json | head -1', '[\n'],
 		['-o ndjson | head -c 6', '{"id":'],
-	])('exits with 0 and no message if its reader closes the pipe (%s)', (rest, expected) => {
+	])('exits with 0 and prints no error if the reader closes the pipe (%s)', (rest, expected) => {
 		const { stdout, stderr } = shell(`"$NODE" "$P" lists list ${rest}; echo "code \${PIPESTATUS[0]}" >&2`);
 		expect({ stdout, stderr }).toEqual({ stdout: expected, stderr: 'code 0\n' });
 	});
 
-	it('writes every row into a pipe, more than its buffer holds', () => {
+	it('writes every row into a pipe, even more than the pipe’s buffer holds', () => {
 		expect(shell('"$NODE" "$P" lists list | wc -l').stdout.trim()).toBe('20000');
 		expect(shell('"$NODE" "$P" lists list -o json | tail -c 4').stdout).toBe('}\n]\n');
 	});
@@ -56,7 +56,7 @@ describe('the process', () => {
 	it.each([
 		['SIGINT', 130, 'interrupted'],
 		['SIGTERM', 143, 'terminated'],
-	] as const)('ends after %s with %i when the command has stopped', async (signal, code, said) => {
+	] as const)('exits after %s with %i even if a command hangs', async (signal, code, said) => {
 		const child = spawn(process.execPath, [program, 'lists', 'list'], { env: { ...env, HANG: signal } });
 		let stderr = '';
 		child.stderr.on('data', (chunk) => {

@@ -47,13 +47,16 @@ const needing = (await allCommands()).filter(({ path, command }) => {
 	return (isAsked || required) && !silent.has(path) && command.hidden !== true;
 });
 
-describe('on a terminal with 40 columns', () => {
+describe('a command on a terminal with 40 columns', () => {
 	let project: Awaited<ReturnType<typeof filled>>;
 	beforeAll(async () => {
 		project = await filled();
 	});
 
-	it.each(needing)('$path asks for missing values, and can be interrupted', async ({ path, command }) => {
+	it.each(needing)('asks for missing values, and Ctrl-C or Ctrl-D changes nothing: $path', async ({
+		path,
+		command,
+	}) => {
 		const [change] = command.changes ?? [];
 		const words = [...path.split(' '), ...(change === undefined ? [] : [flagOf(change), 'X'])];
 		for (const key of [ctrlC, ctrlD]) {
@@ -70,7 +73,7 @@ describe('on a terminal with 40 columns', () => {
 });
 
 describe('a missing value', () => {
-	it('is chosen from existing records, filtered by the typed text', async () => {
+	it('can be chosen from existing records, which the typed text filters', async () => {
 		const { typed } = await filled();
 		expect(
 			(
@@ -95,7 +98,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('is matched by an exact name first, then by the beginning of a name, not by a description', async () => {
+	it('is matched by exact name, then by the beginning of a name, then by any part of it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -112,7 +115,7 @@ describe('a missing value', () => {
 		expect(await chosen('4')).toBe('name\r\nS\r\n');
 	});
 
-	it('is matched by an exact address first', async () => {
+	it('is matched by exact address before other addresses that contain it', async () => {
 		const { run, json, file } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const others = Array.from({ length: 120 }, (_, at) => `x${at}.ann@example.com,Ann\n`).join('');
@@ -124,7 +127,7 @@ describe('a missing value', () => {
 		expect(stdout).toBe('email\r\nann@example.com\r\n');
 	});
 
-	it('is asked for again with the reason, and keeps the typed text', async () => {
+	it('is asked for again with the reason, and the typed text can be edited', async () => {
 		const { typed, json } = await filled();
 		const back = '\x7f'.repeat(3);
 		const made = await typed(
@@ -139,7 +142,7 @@ describe('a missing value', () => {
 		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
 	});
 
-	it('is asked for again if the engine would reject it', async () => {
+	it('is asked for again if the engine would reject the typed one', async () => {
 		const { typed, run } = await filled();
 		const refused = await typed(
 			['engine', 'settings', 'set', 'time_zone'],
@@ -152,7 +155,7 @@ describe('a missing value', () => {
 		expect((await run(['engine', 'settings', 'get', 'time_zone'])).stdout).toBe('Europe/Oslo\n');
 	});
 
-	it('can be an existing file or directory', async () => {
+	it('can be the path of an existing file or directory', async () => {
 		const { typed, file, folder, db, run } = await filled();
 		const text = await file('subject.txt', 'Hi');
 		const mails = join(folder, 'mails');
@@ -188,7 +191,7 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
-	it('of a profile is the URL of its service', async () => {
+	it('of profile add is the URL of the service', async () => {
 		const env = { HOME: await makeHome() };
 		const answers = [['Base URL of the service:', 'https://mail.example.com\r']] as const;
 		const added = await typing([...answers], (options) =>
@@ -197,7 +200,7 @@ describe('a missing value', () => {
 		expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('https://mail.example.com') });
 	});
 
-	it('of a template is its text', async () => {
+	it('of templates create is the text, which the user writes in $EDITOR', async () => {
 		const { run } = await makeProject();
 		const env = { EDITOR: `sh -c 'echo Hello > "$0"'` };
 		const words = ['templates', 'create', '--name', 'Welcome'];
@@ -205,14 +208,14 @@ describe('a missing value', () => {
 		expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('Welcome') });
 	});
 
-	it('is an error if there is no record, and a hint shows how to create one', async () => {
+	it('cannot be chosen if there is no record, and a hint shows how to create one', async () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
 		expect(result.code).toBe(2);
 		expect(result.stderr).toMatch(/no list to choose[\s\S]*hint: mailctl --db .* lists create/);
 	});
 
-	it('ends the command with 2 in a script, with --no-input and on a dumb terminal', async () => {
+	it('makes the command exit with 2 in a script, with --no-input and on a dumb terminal', async () => {
 		const { run } = await filled();
 		expect(await run(['lists', 'get'])).toMatchObject({
 			code: 2,
@@ -239,7 +242,7 @@ describe('a missing value', () => {
 		[['senders', 'delete'], /^missing <address>: /, 'mailctl senders list'],
 		[['engine', 'tokens', 'revoke'], /^missing <name>: /, 'mailctl engine tokens list'],
 		[['engine', 'settings', 'set'], /^missing <setting>: /, 'mailctl engine settings get'],
-	])('is reported for %j with the command that finds it', async (words, message, hint) => {
+	])('is reported for %j together with the command that lists the possible values', async (words, message, hint) => {
 		const { run } = await filled();
 		const { code, stderr } = await run([...words, '--json']);
 		const { error } = JSON.parse(stderr);
@@ -250,7 +253,7 @@ describe('a missing value', () => {
 });
 
 describe('a secret', () => {
-	it('is hidden while it is typed for a setting', async () => {
+	it('is hidden while the user types it for a setting', async () => {
 		const { typed, run } = await filled();
 		const words = ['engine', 'settings', 'set'];
 		const answers: Parameters<typeof typing>[0] = [
@@ -265,7 +268,7 @@ describe('a secret', () => {
 		expect(kept.stdout).toBe('********\n');
 	});
 
-	it('is hidden while it is typed for a webhook or a login', async () => {
+	it('is hidden while the user types it for a webhook or a login', async () => {
 		const { typed } = await filled();
 		const hook = ['webhooks', 'create', '--url', 'https://hooks.example.com/b', '--type', 'OPENED'];
 		const made = await typed([...hook, '--login', 'me'], [['Password of me', 'opensesame']]);
@@ -286,7 +289,7 @@ describe('a secret', () => {
 	it.each([
 		['engine settings set smtp_password opensesame', 'other users can see arguments'],
 		['login --token=opensesame', "unknown option '--token'"],
-	])('is not repeated: mailctl %s', async (line, said) => {
+	])('is rejected as an argument and not printed: mailctl %s', async (line, said) => {
 		const { run } = await makeProject();
 		const { code, stdout, stderr } = await run(line.split(' '));
 		expect([code, stdout]).toEqual([2, '']);
@@ -295,7 +298,7 @@ describe('a secret', () => {
 	});
 });
 
-it('typing another name than the required one declines a change', async () => {
+it('a user who types another name than the required one declines the change', async () => {
 	const { typed, run } = await filled();
 	const answers: Parameters<typeof typing>[0] = [['Type Readers to confirm:', 'Reader']];
 	expect(await typed(['lists', 'delete', '1'], answers)).toMatchObject({

@@ -36,7 +36,7 @@ describe('--query', () => {
 		['results[0].name', ['api', 'GET', '/sub/lists/2/subscribers/'], 'null\n'],
 		['name', ['api', 'GET', '/sub/lists/2/'], '"B"\n'],
 		['[0].command', ['commands'], '"lists list"\n'],
-	])('prints the result of %s: %j', async (query, words, stdout) => {
+	])('prints the result of the expression %s for the command %j', async (query, words, stdout) => {
 		expect(await asked(query, ...words)).toEqual({ code: 0, stdout, stderr: '' });
 	});
 
@@ -54,7 +54,7 @@ describe('--query', () => {
 		});
 	});
 
-	it('applies to the whole result with --quiet too', async () => {
+	it('reads the whole result even with --quiet', async () => {
 		const list = ['lists', 'create', '--name', 'Quiet', '--email-reason', 'r', '-q'];
 		expect(await asked('name', ...list)).toEqual({ code: 0, stdout: '"Quiet"\n', stderr: '' });
 		const token = ['engine', 'tokens', 'create', '--name', 'quiet', '-q'];
@@ -66,7 +66,7 @@ describe('--query', () => {
 		await project.json(['lists', 'delete', 'Quiet', '--confirm', 'Quiet']);
 	});
 
-	it('exits with 2 if it fails on a read, and warns if it fails after a change', async () => {
+	it('exits with 2 if it fails after a read, and only warns if it fails after a change', async () => {
 		expect(await asked('sum(@)')).toMatchObject({
 			code: 2,
 			stdout: '',
@@ -80,11 +80,11 @@ describe('--query', () => {
 		expect(JSON.parse(changed.stdout)).toMatchObject({ id: 3, name: 'Changed' });
 	});
 
-	it('does not apply to errors', async () => {
+	it('does not change how errors are printed', async () => {
 		expect(await asked('id', 'lists', 'get', '99')).toMatchObject({ code: 3, stdout: '' });
 	});
 
-	it('applies to the help as JSON', async () => {
+	it('reads the help as JSON', async () => {
 		expect((await asked('topic', 'help', 'exit-codes')).stdout).toBe('"exit-codes"\n');
 		for (const words of [
 			['help', 'lists', 'get'],

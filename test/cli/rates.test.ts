@@ -43,12 +43,12 @@ describe('--rate', () => {
 		expect(() => parseRate(text)).toThrow(`--rate "${text}" is not a rate, such as 10/s, 600/m or 100/h`);
 	});
 
-	it('rejects a rate slower than any limit of the engine', () => {
+	it('rejects a rate below one message in 31 days', () => {
 		expect(() => parseRate('1/745h')).toThrow('--rate "1/745h" is less than one in 31 days');
 	});
 });
 
-it('help and documents write a rate as 10/s, not as 10/1s', async () => {
+it('help and documents write a rate as 10/s instead of 10/1s', async () => {
 	const commands = (await allCommands()).map(({ command: { run: _, whenStopped: __, ...described } }) =>
 		JSON.stringify(described),
 	);

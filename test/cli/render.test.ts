@@ -27,7 +27,7 @@ describe('cleaned text', () => {
 		['Ärger 日本 👩‍👩‍👧 e\u0301', 'Ärger 日本 👩‍👩‍👧 e\u0301'],
 	])('turns %j into %j', (text, expected) => expect(clean(text)).toBe(expected));
 
-	it('has no control characters, and does not change when it is cleaned again', () => {
+	it('has no control characters, and stays the same if it is cleaned again', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'binary' }), (text) => {
 				expect(clean(text)).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u200b]/);
@@ -36,7 +36,7 @@ describe('cleaned text', () => {
 		);
 	});
 
-	it('is produced quickly from a megabyte of hostile text', () => {
+	it('is computed quickly from a megabyte of hostile text', () => {
 		// Quadratic work on a megabyte would exceed the time limit of the test.
 		expect(clean('👩\u200d'.repeat(300_000)).length).toBeGreaterThan(900_000);
 		expect(clean('\x1b'.repeat(1_000_000))).toHaveLength(4_000_000);
@@ -52,14 +52,14 @@ describe('text measured in cells', () => {
 		['🇩🇪', 2],
 	])('%s has %i cells', (text, cells) => expect(widthOf(text)).toBe(cells));
 
-	it('is cut between graphemes, with a mark', () => {
+	it('is cut between graphemes and ends in an ellipsis', () => {
 		expect(shorten('日本語', 5)).toBe('日本…');
 		expect(shorten('日本語', 4)).toBe('日…');
 		expect(shorten('a👩‍👩‍👧b', 3)).toBe('a…');
 		expect(shorten('abc', 3)).toBe('abc');
 	});
 
-	it('is padded and wrapped within the given cells', () => {
+	it('never exceeds the given number of cells when it is cut, padded or wrapped', () => {
 		fc.assert(
 			fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 2, max: 40 }), (raw, cells) => {
 				const text = clean(raw);
@@ -80,12 +80,12 @@ describe('a cell', () => {
 		);
 	});
 
-	it('of TSV contains no tab or line break', () => {
+	it('of TSV contains neither tabs nor line breaks', () => {
 		expect(tsvCell('a\tb\nc')).toBe('a\\tb\\nc');
 		expect([null, undefined, true, { a: 1 }].map(tsvCell)).toEqual(['', '', 'true', '{"a":1}']);
 	});
 
-	it('of TSV with JSON stays valid JSON on one line', () => {
+	it('of TSV with an object is valid JSON on one line', () => {
 		expect(tsvCell({ a: 'x\ty\x7f\u202e\u{e0001}' })).toBe('{"a":"x\\ty\\u007f\\u202e\\udb40\\udc01"}');
 		fc.assert(
 			fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (value) => {
@@ -116,12 +116,12 @@ describe('a multi-line value', () => {
 	const layout = { width: 40, header: true, truncate: true, strong: (text: string) => text, times };
 	const row = { tries: [{ at: 1 }, { at: 2 }] };
 
-	it('has one line per item on a card, and one line in a table', async () => {
+	it('has a line for each item on a card, but only one line in a table', async () => {
 		expect(card(row, columns, layout)).toBe('TRIES  at 1\n       at 2\n');
 		expect(await drawn([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
 	});
 
-	it('is JSON for programs and words for people', async () => {
+	it('is printed as JSON in TSV and CSV, and as words in Markdown', async () => {
 		const printed = async (format: 'tsv' | 'csv' | 'markdown') => {
 			async function* rows() {
 				yield row;
@@ -144,7 +144,7 @@ describe('a table', () => {
 	];
 	const layout = { width: 20, header: true, truncate: true, strong: (text: string) => text, times };
 
-	it('lines up wide graphemes', async () => {
+	it('aligns columns that contain wide graphemes', async () => {
 		const rows = [
 			{ a: '日本', b: '1' },
 			{ a: 'x', b: '20' },
@@ -152,7 +152,7 @@ describe('a table', () => {
 		expect(await drawn(rows, columns, layout)).toBe('A      B\n日本   1\nx     20\n');
 	});
 
-	it('keeps empty cells in place', async () => {
+	it('keeps a column aligned if a cell is empty', async () => {
 		expect(await drawn([{ a: '', b: 'z' }], columns, layout)).toBe('A  B\n   z\n');
 	});
 });
@@ -166,7 +166,7 @@ describe('colour', () => {
 		['auto', { TERM: 'dumb' }, false],
 		['always', { NO_COLOR: '1' }, true],
 		['never', { FORCE_COLOR: '1' }, false],
-	] as const)('%s with %j on a terminal is %s', (mode, env, expected) => {
+	] as const)('in the mode %s with the environment %j on a terminal is %s', (mode, env, expected) => {
 		expect(hasColor(terminal, mode, env)).toBe(expected);
 	});
 

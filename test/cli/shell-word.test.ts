@@ -9,7 +9,7 @@ it.each([
 	'tab\tbell\u0007\u0085',
 	'=ls',
 	'',
-])('a shell reads the quoted word for %j as that text', (text) => {
+])('a shell reads the word that mailctl quotes for %j as exactly this text', (text) => {
 	const word = shellWord(text);
 	expect(word).not.toMatch(/\p{Cc}/u);
 	const { stdout } = runProgram('bash', ['-c', `printf %s ${word}`], { env: { LC_ALL: 'C.UTF-8' } });

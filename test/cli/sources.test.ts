@@ -7,17 +7,20 @@ import { findPaths } from '../../src/cli/config/config.js';
 import { cli } from '../support/cli.js';
 import { makeProject } from '../support/project.js';
 
-it.skipIf(!existsSync('/dev/zero'))('an endless file is rejected before it fills the memory', async () => {
-	expect(
-		await cli(['--base-url', 'http://127.0.0.1:9', '--token-file', '/dev/zero', 'lists', 'list']),
-	).toEqual({
-		code: 2,
-		stdout: '',
-		stderr: 'error: /dev/zero is larger than 64 MiB\n',
-	});
-});
+it.skipIf(!existsSync('/dev/zero'))(
+	'mailctl rejects an endless file before it fills the memory',
+	async () => {
+		expect(
+			await cli(['--base-url', 'http://127.0.0.1:9', '--token-file', '/dev/zero', 'lists', 'list']),
+		).toEqual({
+			code: 2,
+			stdout: '',
+			stderr: 'error: /dev/zero is larger than 64 MiB\n',
+		});
+	},
+);
 
-it.each(['', 'here'])('nothing is stored in the working directory with HOME "%s"', (HOME) => {
+it.each(['', 'here'])('with HOME "%s" mailctl stores no database in the working directory', (HOME) => {
 	expect(findPaths({ HOME }).database).toMatch(/^\//);
 });
 
@@ -42,7 +45,7 @@ describe('a file that must be UTF-8', () => {
 		['templates', 'create', '--name', 'T', '--text-file'],
 		['apply', '-f'],
 		['diff', '-f'],
-	])('is rejected with its first invalid line: %s', async (...words) => {
+	])('is rejected with the number of its first invalid line: %s', async (...words) => {
 		const project = await makeProject({ smtp: 9 });
 		const file = await project.file('broken', broken);
 		expect(await project.run([...words, file])).toEqual({
@@ -52,7 +55,7 @@ describe('a file that must be UTF-8', () => {
 		});
 	});
 
-	it('may not be UTF-16, but may begin with a byte order mark; the configuration is checked too', async () => {
+	it('is rejected in UTF-16, but may begin with a byte order mark', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const wide = await project.file('wide', Buffer.from('\ufeffHello\n', 'utf16le'));
 		expect((await project.run([...mail, '--text-file', wide])).stderr).toBe(
@@ -81,7 +84,7 @@ describe('standard input', () => {
 		'/dev/stdin',
 		'/dev/fd/0',
 		'/proc/self/fd/0',
-	])('can be read only once, also under the name %s', async (name) => {
+	])('can be read only once by a command, also as %s', async (name) => {
 		const project = await makeProject({ smtp: 9 });
 		const both = (one: string, other: string) => ({
 			code: 2,
@@ -97,7 +100,7 @@ describe('standard input', () => {
 		expect(await run('send', '--batch', name, '--token-stdin')).toMatchObject({ code: 2 });
 	});
 
-	it('is recognized as /dev/stdin, so that an import needs --rejects', async () => {
+	it('is recognized under the name /dev/stdin, so an import from it needs --rejects', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const stdin = 'email\nann@example.com\n';
 		const table = ['--text', 'T', '--csv', '/dev/stdin', '--yes', '--expect-count', '1'];

@@ -19,7 +19,7 @@ describe('times', () => {
 	});
 	const run = async (...argv: string[]) => (await project.run(argv)).stdout;
 
-	it('in a table use one zone, named once below it', async () => {
+	it('in a table are all in one zone, whose name follows once below', async () => {
 		expect(await run('lists', 'list', ...oslo, '-o', 'table')).toBe(
 			'ID  NAME     ACTIVE  INACTIVE  CREATED\n' +
 				' 1  Readers       0         0  2026-11-21 13:00\n' +
@@ -33,18 +33,18 @@ describe('times', () => {
 		);
 	});
 
-	it('that are shown as days use the zone too, and name it', async () => {
+	it('that a table shows as days are in this zone too', async () => {
 		const shown = await run('suppressions', 'list', ...oslo, '-o', 'table');
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('have no zone named below a table without times or with --no-header', async () => {
+	it('are followed by no zone if the table has no times or --no-header is given', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');
 	});
 
-	it('in tsv and csv are UTC with a Z; json keeps the API’s form', async () => {
+	it('are in UTC with a Z in tsv and csv, and as the API sends them in json', async () => {
 		const time = '2026-11-21T12:00:00.000000';
 		expect(await run('lists', 'list', ...oslo)).toBe(`1\tReaders\t0\t0\t${time}Z\n`);
 		expect(await run('lists', 'list', ...oslo, '-o', 'csv')).toContain(`,${time}Z\r\n`);
@@ -52,7 +52,7 @@ describe('times', () => {
 		expect(await run('lists', 'list', ...oslo, '-o', 'ndjson')).toContain(`"date_created":"${time}"`);
 	});
 
-	it('use the zone of flag, environment, profile or machine, in this order', async () => {
+	it('use the zone of the option, the environment, the profile or the machine, in this order', async () => {
 		const home = { HOME: project.folder };
 		const zone = async (argv: readonly string[], env: Record<string, string> = {}) => {
 			const { stdout } = await cli(['config', 'explain', '-o', 'json', ...argv], {
@@ -75,7 +75,7 @@ describe('times', () => {
 		['Europe/Olso', 'did you mean Europe/Oslo'],
 		['+01:00', 'time zones: UTC, Europe/Oslo, America/New_York'],
 		['\x1b[31m/../x', 'time zones: UTC'],
-	])('cannot be shown in the zone %j', async (zone, hint) => {
+	])('cannot use the unknown zone %j', async (zone, hint) => {
 		const listed = await project.run(['lists', 'list', `--time-zone=${zone}`, '-o', 'json']);
 		expect(listed.code).toBe(2);
 		expect(errorOf(listed)['hint']).toContain(hint);
@@ -83,14 +83,14 @@ describe('times', () => {
 		expect((await cli(['config', 'set', 'timeZone', zone], { env })).code).toBe(2);
 	});
 
-	it('may use UTC and renamed zones', async () => {
+	it('can use UTC and renamed zones', async () => {
 		const caption = async (zone: string) =>
 			/Times: .*/.exec(await run('lists', 'list', '--time-zone', zone, '-o', 'table'))?.[0];
 		expect(await caption('UTC')).toBe('Times: UTC');
 		expect(await caption('Europe/Kyiv')).toBe('Times: Europe/Kyiv (UTC+2)');
 	});
 
-	it('in options are read in the chosen zone', async () => {
+	it('that options contain are read in the chosen zone', async () => {
 		let count = 0;
 		const expires = async (end: string, ...zone: string[]) => {
 			count += 1;
@@ -106,7 +106,7 @@ describe('times', () => {
 		expect(await expires('tomorrow', '--time-zone', 'Pacific/Auckland')).toBe('2026-11-02T11:00:00');
 	});
 
-	it('of report days use the zone that engine init stores', async () => {
+	it('for report days are configured by engine init --time-zone, which rejects unknown zones', async () => {
 		const made = await makeProject();
 		const settings = await made.json(['engine', 'init', ...oslo]);
 		expect(settings).toMatchObject({ settings: { time_zone: 'Europe/Oslo' } });
@@ -115,7 +115,7 @@ describe('times', () => {
 });
 
 describe('relative times', () => {
-	it('appear in lists on a terminal only', async () => {
+	it('appear only in lists on a terminal', async () => {
 		const project = await makeProject({ env: { MAILCTL_TIME_ZONE: 'Europe/Oslo', NO_COLOR: '1' } });
 		const send = (name: string, now: string) =>
 			project.run(

@@ -8,13 +8,13 @@ import { tree } from '../../src/cli/tree.js';
 const nodes = await Promise.all(tree.map(loadNode));
 
 describe('the topics of the help', () => {
-	it.each(topicNames)('name existing commands: %s', (topic) => {
+	it.each(topicNames)('mention only commands that exist: %s', (topic) => {
 		const commands = topicText(topic).matchAll(/mailctl (?!server)((?:[a-z][a-z-]*(?: |$))+)/gm);
 		const unknown = [...commands].map(([, words = '']) => words.trim()).filter((words) => !exists(words));
 		expect(unknown).toEqual([]);
 	});
 
-	it('explain each state of a message', () => {
+	it('explain each message state', () => {
 		for (const state of messageStates) expect(topicText('states')).toMatch(new RegExp(`^  ${state} `, 'm'));
 	});
 });

@@ -58,7 +58,7 @@ describe('the database of a profile', () => {
 		[['lists', 'list', '--db', misspelt]],
 		[['config', 'set', 'db', misspelt, '--profile', 'p']],
 		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt]],
-	])('in the wrong place is rejected, and its password is not shown: %j', async (words) => {
+	])('is rejected in the wrong place without printing its password: %j', async (words) => {
 		for (const format of [[], ['-o', 'json']]) {
 			const { code, stdout, stderr } = await run(...words, ...format);
 			expect([code, stdout]).toEqual([expect.any(Number), '']);
@@ -98,7 +98,7 @@ describe('a database of another kind', () => {
 			from('--db', 'lists', 'list', '--db', named),
 			from('--from', 'engine', 'migrate', '--from', named, '--to', 'y'),
 		]),
-	])('is not used as a path: %j', async (words, env, said) => {
+	])('is rejected instead of being used as a file path: %j', async (words, env, said) => {
 		const home = await makeHome();
 		await cli(['profile', 'add', 'p', '--db', 'x.db'], { env: { HOME: home } });
 		const found = await cli(words, { env: { HOME: home, ...env } });
@@ -111,7 +111,7 @@ describe('a database of another kind', () => {
 		misspelt,
 		"dbname=mail password='hunter2 x'",
 		'ann:hunter2@db/mail',
-	])('in an old profile is shown without its password, and rejected: %s', async (db) => {
+	])('that an old profile contains is shown without its password, and rejected: %s', async (db) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -172,7 +172,7 @@ describe('the URL of a webhook', () => {
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 
-	it('is printed without secrets for people, and without its password for programs', async () => {
+	it('is printed without any secret for people, and without its password for programs', async () => {
 		const url = 'https://S3cretUser@hooks.example.com/in?id=7&token=S3cretToken';
 		const masked = 'https://********@hooks.example.com/in?id=7&token=********';
 		for (let at = 0; at < 2; at += 1)
@@ -201,7 +201,7 @@ describe('the URL of a webhook', () => {
 		}
 	});
 
-	it('is applied without printing its password, and a second run changes nothing', async () => {
+	it('is applied without printing its password, and applying it again changes nothing', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);
 		for (const words of [['-n'], ['-o', 'json']]) {
@@ -221,7 +221,7 @@ it.each([
 	[6, '--db', 'postgres://ann@127.0.0.1:1/mail?PASSWORD=hunter2', 'lists', 'list'],
 	[2, '--db', 'file://ann:hunter2@127.0.0.1/mail', 'config', 'explain'],
 	[2, 'engine', 'backup', database, '--debug'],
-])('a malformed database URL shows no password: %i %s %s', async (code, ...words) => {
+])('mailctl exits with an error that hides the password of a malformed database URL: %i %s %s', async (code, ...words) => {
 	const { run } = await makeProject();
 	const env = { HOME: await makeHome(), TERM: 'dumb' };
 	const result = words[0] === '--db' ? await cli(words, { env }) : await run(words);
@@ -248,7 +248,7 @@ const refused: readonly (readonly string[])[] = [
 
 it.each(
 	refused,
-)('an error about a refused URL hides its user and parameters: %s %s %s %s %s %s', async (...argv) => {
+)('mailctl prints neither user nor parameters in an error about a URL: %s %s %s %s %s %s', async (...argv) => {
 	const { run } = await makeProject();
 	for (const more of [[], ['-o', 'json'], ['--debug']]) {
 		const { code, stdout, stderr } = await run([...argv, ...more]);

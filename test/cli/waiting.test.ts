@@ -26,7 +26,7 @@ describe('the line that shows what a command waits for', () => {
 		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };
 	}
 
-	it('is delayed by any output, and hidden by a progress line', async () => {
+	it('appears later after any output, and is hidden by a progress line', async () => {
 		const { line, begin, text, pass } = terminal();
 		const first = begin('a.example');
 		pass(900);
@@ -40,7 +40,7 @@ describe('the line that shows what a command waits for', () => {
 		first.end();
 	});
 
-	it('is removed before stdout writes to the same terminal', async () => {
+	it('is removed before stdout prints to the same terminal', async () => {
 		const { begin, text, pass, stdout } = terminal();
 		const first = begin('a.example');
 		pass(1_000);
@@ -82,7 +82,7 @@ describe('a command that waits', () => {
 	}
 	const words = (url: string) => ['--base-url', url, 'lists', 'list'];
 
-	it('shows the server that it waits for, and the retry, and removes both', async () => {
+	it('shows the server and the retry that it waits for, and removes both lines', async () => {
 		const { url, release } = await startSlow();
 		const { code, stderr } = await cli(words(url), {
 			columns: 80,
@@ -96,7 +96,7 @@ describe('a command that waits', () => {
 		expect(stderr.replace('nothing to show\n', '')).toMatch(gone);
 	});
 
-	it('shows that another process holds the database', async () => {
+	it('shows that another process has locked the database', async () => {
 		const project = await makeProject();
 		const other = new Database(project.db);
 		other.exec('BEGIN IMMEDIATE');
@@ -137,7 +137,7 @@ describe('a command that waits', () => {
 		expect((await run(['engine', 'check'])).stderr).not.toContain('reading');
 	});
 
-	it('ends after --timeout if the database is locked', async () => {
+	it('exits after --timeout if the database stays locked', async () => {
 		const project = await makeProject();
 		const other = new Database(project.db);
 		other.exec('BEGIN IMMEDIATE');
@@ -181,7 +181,7 @@ describe('a command that waits', () => {
 		['with --quiet', { columns: 80 }, ['-q']],
 		['on a terminal whose lines cannot be rewritten', { columns: 80, env: { TERM: 'dumb' } }, []],
 		['without a terminal', {}, []],
-	])('shows nothing %s', async (_, options, more) => {
+	])('shows no waiting line %s', async (_, options, more) => {
 		const { url } = await startSlow();
 		const env = { MAILCTL_TOKEN: 't', ...options.env };
 		const { code, stderr } = await cli([...words(url), '--timeout', '1500ms', '--retries', '1', ...more], {

@@ -41,7 +41,7 @@ function thirdEnds(failure = new ApiError('network', 'no answer')) {
 const day = ['report', '--from', '2026-11-01', '--to', '2026-11-01', '--watch', '1s'];
 
 describe('--watch', () => {
-	it('prints a block for each round to a pipe, reports failures, and ends with the signal', async () => {
+	it('prints a block per round into a pipe, reports failures, and stops at a signal', async () => {
 		const { code, stdout, stderr } = await project.run(day, thirdEnds());
 		expect({ code, stdout }).toEqual({ code: 130, stdout: '2026-11-01\t0\t0\n\n2026-11-01\t0\t0\n' });
 		expect(stderr).toBe(
@@ -56,7 +56,7 @@ describe('--watch', () => {
 		for (const line of lines) expect(JSON.parse(line)).toMatchObject({ data: [{ date: '01.11.2026' }] });
 	});
 
-	it('replaces the previous round on a terminal, and leaves the last one', async () => {
+	it('replaces each round by the next on a terminal, and leaves the last one', async () => {
 		const { stdout, stderr } = await project.run([...day, '--chart', 'none'], {
 			...thirdEnds(),
 			columns: 80,
@@ -67,14 +67,14 @@ describe('--watch', () => {
 		expect(stderr).toMatch(/\r\x1b\[Kinterrupted\n$/);
 	});
 
-	it('ends when no later round can change anything', async () => {
+	it('stops at an error that every later round would repeat', async () => {
 		const refused = thirdEnds(new ApiError('not_authenticated', 'Invalid token.'));
 		expect(await project.run(day, refused)).toMatchObject({ code: 4 });
 		const nothing = await project.run(['campaigns', 'get', 'none', '--watch', '1s']);
 		expect(nothing).toMatchObject({ code: 3 });
 	});
 
-	it('ends at the deadline, when its condition is true, and when the campaign is finished', async () => {
+	it('stops at the deadline, when its condition is true, and when the campaign is finished', async () => {
 		expect(await project.run([...day, '--deadline', '1500ms'])).toMatchObject({ code: 12 });
 		const test = ['report', '--watch', '1s', '--fail-if', 'sent>0'];
 		expect(await project.run(test)).toMatchObject({ code: 10 });
@@ -86,7 +86,7 @@ describe('--watch', () => {
 	it.each([
 		[['-o', 'json'], '--watch cannot be used with -o json, which is one document'],
 		[['--save', 'a.csv'], 'use either --save or --watch, not both'],
-	])('is rejected with %j', async (more, message) => {
+	])('is rejected together with %j', async (more, message) => {
 		const { code, stderr } = await project.run([...day, ...more]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
 	});
@@ -103,7 +103,7 @@ describe('a redrawn view', () => {
 	}
 	const update = (text: string) => `\x1b[?2026h${text}\x1b[?2026l`;
 
-	it('overwrites every row of the previous one, including wrapped lines', async () => {
+	it('overwrites every row of the view before, including wrapped lines', async () => {
 		const { screen, written } = terminal(10, 20);
 		await screen.draw('short\nof twelve c.\n');
 		await screen.draw('new\n');
@@ -116,7 +116,7 @@ describe('a redrawn view', () => {
 		]);
 	});
 
-	it('cuts rows that do not fit the screen, and counts them', async () => {
+	it('cuts off rows that do not fit the screen, and prints their number', async () => {
 		const { screen, written } = terminal(20, 5);
 		await screen.draw('a\nb\nc\n');
 		await screen.draw('a\nb\nc\nd\n');

@@ -101,8 +101,8 @@ async function allResults(campaigns: ForeignCampaigns, id: string): Promise<Camp
 	return all;
 }
 
-describe('staging', () => {
-	it('rejects a request that no send call would accept, and leaves no file', async () => {
+describe('staging messages for another service', () => {
+	it('rejects a request that the service’s send call would reject, and leaves no file', async () => {
 		const { campaigns, folder } = await setUp();
 		await expect(campaigns.open('job', { ...plain, from: 'nobody' })).rejects.toMatchObject({
 			code: 'invalid',
@@ -110,7 +110,7 @@ describe('staging', () => {
 		await expect(readdir(folder)).rejects.toMatchObject({ code: 'ENOENT' });
 	});
 
-	it('keeps campaigns private: 0600 in a folder of 0700', async () => {
+	it('stores campaigns in files and a folder that only their owner can read', async () => {
 		const { campaigns, folder } = await setUp();
 		await campaigns.open('job', plain);
 		const modes = await Promise.all(
@@ -122,7 +122,7 @@ describe('staging', () => {
 	});
 });
 
-describe('staging a list', () => {
+describe('staging a list of another service', () => {
 	const subscribers = [
 		{ email: 'ann@example.com', name: 'Ann', meta: { city: 'Oslo', plan: 'gold' } },
 		{ email: 'gone@example.com', is_active: false },
@@ -130,7 +130,7 @@ describe('staging a list', () => {
 		{ email: 'ANN@example.com', name: 'Ann again', meta: { city: 'Rome' } },
 	];
 
-	it('takes active subscribers with the needed variables, even if the service does not filter', async () => {
+	it('stages active subscribers with the variables they need, even if the service does not filter', async () => {
 		const { campaigns, service } = await setUp({ subscribers, pageSize: 2 });
 		const { id } = await campaigns.open('job', { ...personal, strict_vars: false, list_id: 1 });
 		expect(await campaigns.addList(id, 1)).toMatchObject({
@@ -145,7 +145,7 @@ describe('staging a list', () => {
 		expect(service.calls[0]).not.toHaveProperty('list_id');
 	});
 
-	it('rejects subscribers without a needed variable, unless the campaign’s context has it', async () => {
+	it('rejects subscribers without a needed variable, unless the campaign has a value for it', async () => {
 		const { campaigns, service } = await setUp({ subscribers });
 		const spec = { ...personal, context: { name: 'friend' }, list_id: 1 };
 		const { id } = await campaigns.open('job', spec);
@@ -158,7 +158,7 @@ describe('staging a list', () => {
 		expect(service.messages[0]?.context).toEqual({ name: 'friend', city: 'Oslo' });
 	});
 
-	it('starts from the beginning after an interruption', async () => {
+	it('starts from the beginning if it was interrupted', async () => {
 		const many = Array.from({ length: 2_500 }, () => ({}));
 		const desk = await setUp({ subscribers: many });
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 1 });
@@ -184,8 +184,8 @@ describe('staging a list', () => {
 	});
 });
 
-describe('delivering', () => {
-	it('sends equal content to a thousand recipients in one call, and different content in separate calls', async () => {
+describe('delivering through another service', () => {
+	it('sends equal content to up to a thousand recipients per call, and different content in separate calls', async () => {
 		const same = await setUp();
 		await same.campaigns.deliver(await releaseAll(same.campaigns, people(2_100)), how);
 		expect(same.service.calls.map(({ to }) => to.length).sort()).toEqual([100, 1000, 1000]);
@@ -197,7 +197,7 @@ describe('delivering', () => {
 		);
 	});
 
-	it('never exceeds its concurrency, and sends to each recipient once', async () => {
+	it('makes at most as many calls at once as connections allow, and sends to each recipient once', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 30 }) });
 		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -234,7 +234,7 @@ describe('delivering', () => {
 		]);
 	});
 
-	it('halves a rejected call until it finds the recipient, if the service does not name one', async () => {
+	it('halves a rejected call until it finds the bad recipient, if the answer does not name one', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) =>
 				to.includes('p5@example.com')
@@ -249,7 +249,7 @@ describe('delivering', () => {
 		expect(Object.values(service.timesSent())).toEqual(Array.from({ length: 7 }, () => 1));
 	});
 
-	it('stops if the service would reject every recipient, and marks none as failed', async () => {
+	it('stops and marks no recipient as failed if the service rejects the content itself', async () => {
 		const { campaigns, service } = await setUp({
 			react: () => ({ kind: 'refuse', status: 400, body: { from: ['Sender address is not verified.'] } }),
 		});
@@ -267,7 +267,7 @@ describe('delivering', () => {
 		{ status: 404, code: 'not_found' },
 		{ status: 302, code: 'bad_answer' },
 		{ status: 501, code: 'server_error' },
-	])('stops at $status, and leaves all messages waiting', async ({ status, code }) => {
+	])('stops at status $status and leaves all messages waiting', async ({ status, code }) => {
 		const { campaigns } = await setUp({ react: () => ({ kind: 'refuse', status }) });
 		const id = await releaseAll(campaigns, people(2));
 		expect(await campaigns.deliver(id, how)).toMatchObject({ counts: { waiting: 2 }, error: { code } });
@@ -278,7 +278,7 @@ describe('delivering', () => {
 		{ what: '500', reaction: { kind: 'refuse', status: 500 } as const },
 		{ what: '503 without Retry-After', reaction: { kind: 'refuse', status: 503 } as const },
 		{ what: 'an answer of another shape', reaction: { kind: 'refuse', status: 200, body: [] } as const },
-	])('makes messages uncertain after $what, and repeats them only on request', async ({ reaction }) => {
+	])('marks messages as uncertain after $what, and repeats them only on request', async ({ reaction }) => {
 		let isBroken = true;
 		const desk = await setUp({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? reaction : { kind: 'make' }),
@@ -300,7 +300,7 @@ describe('delivering', () => {
 		expect(await later.status(id)).toMatchObject({ messages: { accepted: 3 } });
 	});
 
-	it('retries after 429 and 503 with Retry-After, and sends to each recipient once', async () => {
+	it('tries again after 429, or 503 with Retry-After, and sends to each recipient once', async () => {
 		const { campaigns, service } = await setUp({
 			react: (_request, number) =>
 				number % 3 === 0
@@ -328,7 +328,7 @@ describe('delivering', () => {
 		expect(service.calls).toHaveLength(17);
 	});
 
-	it('counts a recipient without a message as suppressed', async () => {
+	it('counts a recipient as suppressed if the service creates no message for it', async () => {
 		const { campaigns } = await setUp({ react: () => ({ kind: 'make', but: ['p1@example.com'] }) });
 		const id = await releaseAll(campaigns, people(3));
 		expect((await campaigns.deliver(id, how)).counts).toMatchObject({ accepted: 2, suppressed: 1 });
@@ -339,7 +339,7 @@ describe('delivering', () => {
 		]);
 	});
 
-	it('ends after the calls in flight when it is stopped', async () => {
+	it('finishes the calls in flight when it is stopped', async () => {
 		const stop = new AbortController();
 		const { campaigns, service } = await setUp({
 			react: (_request, number) => {
@@ -358,7 +358,7 @@ describe('delivering', () => {
 		expect(counts.accepted).toBe(service.messages.length);
 	});
 
-	it('makes no call for a canceled campaign', async () => {
+	it('makes no call if the campaign was canceled', async () => {
 		const { campaigns, service } = await setUp();
 		const id = await releaseAll(campaigns, people(3));
 		await campaigns.cancel(id);
@@ -368,7 +368,7 @@ describe('delivering', () => {
 	});
 });
 
-describe('send requests as rows', () => {
+describe('send requests as rows of a campaign for another service', () => {
 	const spec: RequestsSpec = { requests: true };
 	const request = {
 		from: 'news@example.com',
@@ -377,7 +377,7 @@ describe('send requests as rows', () => {
 		text_body: 'T',
 	};
 
-	it('are sent unchanged, but equal ones only once to each recipient', async () => {
+	it('are sent unchanged, but repeated ones only once to each recipient', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {
@@ -423,7 +423,7 @@ describe('send requests as rows', () => {
 		]);
 	});
 
-	it('fail separately: one that the service rejects does not stop the others', async () => {
+	it('are sent even if the service rejects one of them', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ from }) =>
 				from === request.from
@@ -450,8 +450,8 @@ describe('send requests as rows', () => {
 	});
 });
 
-describe('a campaign for another service', () => {
-	it('is found by its name, and is not listed for another server', async () => {
+describe('a stored campaign for another service', () => {
+	it('is found by its name, and is not listed for a different server', async () => {
 		const desk = await setUp();
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 4 });
 		await desk.campaigns.put(id, { first: 0, recipients: people(1) });

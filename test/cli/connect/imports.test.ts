@@ -63,7 +63,7 @@ const dies = () => new ApiError('not_authenticated', 'the process ends here');
 const nothing = { created: 0, updated: 0, unchanged: 0, duplicate: 0, rejected: 0 };
 
 describe('a resumed import', () => {
-	it('starts after the last acknowledged row, and still knows the counts and addresses', async () => {
+	it('starts after the last acknowledged row, and keeps its counts and known addresses', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -78,7 +78,7 @@ describe('a resumed import', () => {
 		expect(await keptImports(folder)).toEqual({ keys: [], rows: 0 });
 	});
 
-	it('repeats the answer to the last batch without new requests', async () => {
+	it('returns the stored answer for the last batch without new requests', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -93,7 +93,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('counts a subscriber as created if the answer to the creation was lost', async () => {
+	it('counts a subscriber as created even if the answer to the creation was lost', async () => {
 		let isDead = false;
 		await start({
 			before: (call) => {
@@ -130,7 +130,7 @@ describe('a resumed import', () => {
 	it.each([
 		'skip',
 		'error',
-	] as const)('counts a subscriber as created after a lost answer with --on-conflict %s too', async (on) => {
+	] as const)('counts a subscriber as created after a lost answer, with --on-conflict %s too', async (on) => {
 		await start({
 			after: (call) => {
 				if (call === 'create a@example.com') throw dies();
@@ -146,7 +146,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('counts a subscriber as updated if the answer to the change was lost', async () => {
+	it('counts a subscriber as updated even if the answer to the change was lost', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw dies();
@@ -163,7 +163,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('starts from the beginning on request, and counts existing subscribers as unchanged', async () => {
+	it('starts from the beginning if asked to, and counts existing subscribers as unchanged', async () => {
 		await start();
 		const first = run();
 		await first.begin();
@@ -175,7 +175,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('is locked by one process at a time', async () => {
+	it('is locked by the process that runs it', async () => {
 		await start();
 		const first = run();
 		await first.begin();

@@ -46,7 +46,7 @@ async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
 	return { read, workers, walked };
 }
 
-describe.runIf(availableParallelism() > 1)('a reading thread', () => {
+describe.runIf(availableParallelism() > 1)('a thread that reads subscribers', () => {
 	it('starts at the twentieth slice of a list', async () => {
 		const { read, workers } = await openWalk();
 		for (let slice = 1; slice < 20; slice += 1) expect(await read()).toBe('process');
@@ -55,7 +55,7 @@ describe.runIf(availableParallelism() > 1)('a reading thread', () => {
 		expect(workers).toHaveLength(1);
 	});
 
-	it('is replaced by the main thread if it ends', async () => {
+	it('is replaced by the main thread if it is terminated', async () => {
 		const { read, workers, walked } = await openWalk();
 		await eventually(async () => expect(await read()).toBe('thread'));
 		const ended = workers[0]?.terminate();
@@ -65,7 +65,7 @@ describe.runIf(availableParallelism() > 1)('a reading thread', () => {
 		await walked.close();
 	});
 
-	it('is replaced by the main thread if it ends right after its start', async () => {
+	it('is replaced by the main thread if it is terminated right after its start', async () => {
 		const ended: Promise<number>[] = [];
 		const { read, walked } = await openWalk((worker) => {
 			worker.once('message', () => ended.push(worker.terminate()));

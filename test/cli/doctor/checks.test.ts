@@ -15,10 +15,10 @@ import { judgeBounced } from '../../../src/cli/doctor/sending.js';
 import { UsageError } from '../../../src/cli/frame/errors.js';
 import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js';
 
-describe('the checks of a run', () => {
+describe('doctor with several checks', () => {
 	const run = (checks: Checks, signal = new AbortController().signal) => runChecks(checks, signal, () => {});
 
-	it('that need other machines start last, and keep their position in the report', async () => {
+	it('starts checks of other machines last, and prints all in the given order', async () => {
 		const begun: string[] = [];
 		const names = ['smtp.login', 'queue.paused', 'dns.spf'];
 		const check = (name: string) => async () => {
@@ -35,7 +35,7 @@ describe('the checks of a run', () => {
 		expect(findings.map((finding) => finding.check)).toEqual(names.flatMap((name) => [name, name]));
 	});
 
-	it('are reported as problems if they throw, and as skipped if they do not end in time', async () => {
+	it('reports a check that throws as a problem, and one that takes too long as skipped', async () => {
 		const stop = new AbortController();
 		const checks: Checks = {
 			'queue.paused': () => Promise.reject(new Error('the disk is gone')),
@@ -53,7 +53,7 @@ describe('the checks of a run', () => {
 	});
 });
 
-describe('the report', () => {
+describe('the text report of doctor', () => {
 	const same = (text: string) => text;
 	const paint = { strong: same, red: same, yellow: same, cyan: same, dim: same };
 	const findings: Finding[] = [
@@ -75,7 +75,7 @@ describe('the report', () => {
 		{ check: 'dns.spf', level: 'skipped', message: 'not checked with --offline', fix: null },
 	];
 
-	it('indents long sentences under their beginning, and keeps commands whole', () => {
+	it('indents long sentences under their beginning, and does not break commands', () => {
 		expect(textReport('news.db', findings, { columns: 80, unicode: true, paint })).toBe(
 			`mailctl doctor news.db
 ✓ machine.node         Node.js 20.20.2
@@ -93,7 +93,7 @@ describe('the report', () => {
 		);
 	});
 
-	it('puts sentences below the name on a narrow terminal, uses ASCII if needed, and escapes controls', () => {
+	it('prints sentences under the name on a narrow terminal, uses ASCII on request, and escapes controls', () => {
 		const hostile: Finding = { check: 'dns.spf', level: 'ok', message: 'v=spf1 \x1b[2J', fix: null };
 		const shown = [...findings.slice(0, 2), hostile];
 		expect(textReport('news.db', shown, { columns: 50, unicode: false, paint })).toBe(
@@ -114,7 +114,7 @@ ok   dns.spf              v=spf1 \\x1b[2J
 		[['ok'], '0 problems, 0 warnings; 1 check'],
 		[['ok', 'skipped'], '0 problems, 0 warnings; 2 checks, 1 skipped'],
 		[['problem', 'warning', 'problem'], '2 problems, 1 warning; 3 checks'],
-	] as const)('sums up %j', (levels, sum) => {
+	] as const)('counts the findings %j', (levels, sum) => {
 		const some = levels.map((level: Level) => ({ check: 'a.b', level, message: '', fix: null }));
 		expect(summaryOf(some)).toBe(sum);
 	});
@@ -130,7 +130,7 @@ it.each([
 	[11 * gib, 100 * gib, 'ok'],
 	// A large disk does not need a tenth of its size free, which would be 400 GiB here.
 	[30 * gib, 4_000 * gib, 'ok'],
-] as const)('%i free bytes on a disk of %i are judged as %s', (free, total, level) => {
+] as const)('doctor with %i free bytes on a disk of %i reports: %s', (free, total, level) => {
 	expect(judgeSpace({ free, total }).level).toBe(level);
 });
 
@@ -139,7 +139,7 @@ it.each([
 	[99, 50, 'ok', /^50 of 99 messages in seven days hard-bounced$/],
 	[100, 6, 'warning', /\(6\.00 %\): the list is stale$/],
 	[1_000, 50, 'ok', /\(5\.00 %\)$/],
-] as const)('of %i messages, %i hard bounces are judged as %s', (attempted, hardBounced, level, says) => {
+] as const)('doctor reports for %i messages with %i hard bounces: %s', (attempted, hardBounced, level, says) => {
 	const verdict = judgeBounced({ attempted, hardBounced }, (words) => `mailctl ${words}`);
 	expect(verdict).toMatchObject({ level, message: expect.stringMatching(says) });
 });
@@ -147,7 +147,7 @@ it.each([
 describe('--name-server', () => {
 	it.each([
 		...['192.0.2.53', '192.0.2.53:1', '192.0.2.53:65535', '2001:db8::53', '[2001:db8::53]', '[::1]:5353'],
-	])('accepts %s', (server) => {
+	])('accepts the address %s', (server) => {
 		expect(() => createNames(server).close()).not.toThrow();
 	});
 
@@ -155,7 +155,7 @@ describe('--name-server', () => {
 	it.each([
 		...['127.0.0.1:0', '[::1]:0', '127.0.0.1:65536', '[::1]:99999', '127.0.0.1:'],
 		...['127.0.0.1:53x', '[::1]x', '[127.0.0.1]:53', '', 'ns.example.com', 'ns.example.com:53'],
-	])('rejects "%s" and names the format', (server) => {
+	])('rejects "%s" and prints the format', (server) => {
 		const refusal = new UsageError(
 			`--name-server: "${server}" is not an IP address, alone or with a port of 1 to 65535`,
 			{ hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53' },
@@ -170,7 +170,7 @@ it.each([
 	[59, 'in 59 seconds'],
 	[3_600, 'in 1 hour'],
 	[3_601, 'at 2026-11-21 20:00 UTC'],
-] as const)('the time %f s from now is written "%s"', (seconds, text) => {
+] as const)('a time %f s from now is printed as "%s"', (seconds, text) => {
 	const now = Date.UTC(2026, 10, 21, 19) * 1_000;
 	expect(untilText(now + seconds * 1_000_000, { now, zone: 'UTC' })).toBe(text);
 });
@@ -180,7 +180,7 @@ it.each([
 	[61_000_000, '1 minute'],
 	[7_199_000_000, '1 hour'],
 	[259_200_000_000, '3 days'],
-] as const)('a span of %i µs is written "%s"', (span, text) => {
+] as const)('a span of %i µs is printed as "%s"', (span, text) => {
 	expect(spanText(span)).toBe(text);
 });
 
@@ -188,6 +188,6 @@ it.each([
 	[0, '0 KiB'],
 	[622_592, '608 KiB'],
 	[3 * gib, '3.0 GiB'],
-] as const)('a size of %i bytes is written "%s"', (bytes, text) => {
+] as const)('a size of %i bytes is printed as "%s"', (bytes, text) => {
 	expect(sizeText(bytes)).toBe(text);
 });

@@ -26,7 +26,7 @@ describe('the DKIM signature of a domain', () => {
 		return (await project.json(words)) as { dns_name: string; dns_value: string };
 	};
 
-	it('causes a warning if the domain has no key', async () => {
+	it('causes a warning if no key for the domain is stored', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dkim')).toEqual([
 			{
@@ -37,7 +37,7 @@ describe('the DKIM signature of a domain', () => {
 		]);
 	});
 
-	it('cannot be verified before its record is published', async () => {
+	it('is a problem if the DNS record of the key is not published', async () => {
 		await addKey();
 		server.zones['example.com'] = {};
 		expect(await found('dns.dkim', 11)).toEqual([
@@ -55,13 +55,13 @@ describe('the DKIM signature of a domain', () => {
 			'the TXT record of s1._domainkey.example.com has another key, so every signature fails',
 		],
 		['p=', 'the TXT record of s1._domainkey.example.com revokes the key'],
-	])('fails with the record "%s"', async (record, message) => {
+	])('is a problem if the DNS record is "%s"', async (record, message) => {
 		const { dns_name } = await addKey();
 		server.zones[dns_name] = { TXT: [`v=DKIM1; k=rsa; ${record}`] };
 		expect(await found('dns.dkim', 11)).toMatchObject([{ level: 'problem', message }]);
 	});
 
-	it('is valid with the published record, in several strings and with spaces', async () => {
+	it('is fine if the published record matches the key, even in several strings and with spaces', async () => {
 		const { dns_name, dns_value } = await addKey();
 		server.zones['example.com'] = {};
 		server.zones[dns_name] = { TXT: [dns_value.replace('p=', 'p= ').replaceAll(';', ' ;')] };
@@ -72,7 +72,7 @@ describe('the DKIM signature of a domain', () => {
 });
 
 describe('the SPF record of a domain', () => {
-	it('causes a warning if it is missing', async () => {
+	it('causes a warning if there is none', async () => {
 		server.zones['example.com'] = { TXT: ['some-other=thing'] };
 		expect(await found('dns.spf')).toEqual([
 			{
@@ -83,12 +83,12 @@ describe('the SPF record of a domain', () => {
 		]);
 	});
 
-	it('is invalid if there are two', async () => {
+	it('is a problem if there are two', async () => {
 		server.zones['example.com'] = { TXT: ['v=spf1 mx -all', 'v=spf1 a -all'] };
 		expect(await found('dns.spf', 11)).toMatchObject([{ level: 'problem' }]);
 	});
 
-	it('is checked for the domain of the bounce address', async () => {
+	it('belongs to the domain of the bounce address if there is one', async () => {
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@b.example.net']);
 		server.zones['example.com'] = {};
 		server.zones['b.example.net'] = { TXT: ['v=spf1 -all'], MX: [[10, 'mx.example.net']] };
@@ -102,7 +102,7 @@ describe('the SPF record of a domain', () => {
 });
 
 describe('the DMARC policy of a domain', () => {
-	it('may come from a parent domain', async () => {
+	it('may be published by a parent domain', async () => {
 		await project.json(['senders', 'add', 'news@mail.shop.example.org']);
 		await project.json(['senders', 'remove', 'news@example.com', '-y']);
 		server.zones['mail.shop.example.org'] = {};
@@ -112,7 +112,7 @@ describe('the DMARC policy of a domain', () => {
 		]);
 	});
 
-	it('causes a warning if it is missing', async () => {
+	it('causes a warning if there is none', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dmarc')).toMatchObject([
 			{ level: 'warning', fix: '_dmarc.example.com. IN TXT "v=DMARC1; p=none"' },
@@ -120,10 +120,10 @@ describe('the DMARC policy of a domain', () => {
 	});
 });
 
-describe('a missing domain', () => {
+describe('a domain that does not exist', () => {
 	const gone = { level: 'skipped', message: 'example.com does not exist', fix: null };
 
-	it('is reported once, and no record is proposed for it', async () => {
+	it('is reported once, without a proposal for its records', async () => {
 		expect(await found('dns.domain', 11)).toEqual([
 			{
 				level: 'problem',
@@ -134,7 +134,7 @@ describe('a missing domain', () => {
 		for (const check of ['dns.dkim', 'dns.spf', 'dns.dmarc']) expect(await found(check, 11)).toEqual([gone]);
 	});
 
-	it('may belong to the bounce address or to a key', async () => {
+	it('is also reported for the bounce address and for a key', async () => {
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']);
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.org', '--selector', 's1']);
 		server.zones['example.com'] = {};
@@ -169,7 +169,7 @@ describe.each([
 	const findings = async () => (await project.json(['doctor', '--only', 'dns', ...words])) as Finding[];
 	const skipped = { level: 'skipped', message: expect.stringMatching(reason), fix: null };
 
-	it('skips the checks that need DNS, and still reports a domain without a key', async () => {
+	it('skips the checks that need DNS, but still warns about a domain without a key', async () => {
 		expect(await findings()).toMatchObject([
 			{ check: 'dns.domain', ...skipped },
 			{
@@ -184,7 +184,7 @@ describe.each([
 		]);
 	});
 
-	it('skips the check of the record of a key', async () => {
+	it('does not check the published record of a key', async () => {
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);
 		expect((await findings()).filter(({ check }) => check === 'dns.dkim')).toEqual([
 			{ check: 'dns.dkim', ...skipped },

@@ -33,7 +33,7 @@ async function found(check: string, argv: readonly string[] = [], code = 0): Pro
 }
 
 describe('doctor on a database', () => {
-	it('rejects an empty selection and names the groups', async () => {
+	it('rejects an empty selection of checks and prints the names of the groups', async () => {
 		const stderr = expect.stringContaining('groups for this target: machine, config');
 		expect(await project.run(['doctor', '--only', 'service'])).toMatchObject({ code: 2, stderr });
 	});
@@ -53,7 +53,7 @@ describe('doctor on a database', () => {
 	});
 });
 
-describe('doctor does not change', () => {
+describe('doctor changes nothing', () => {
 	const snapshot = async () =>
 		Promise.all(
 			(await readdir(project.folder)).sort().map(async (name) => {
@@ -62,13 +62,13 @@ describe('doctor does not change', () => {
 			}),
 		);
 
-	it('a database that is not in use, or the files beside it', async () => {
+	it('in a database that no process uses, or in the files beside it', async () => {
 		const before = await snapshot();
 		await project.run(['doctor', '--offline', '--full']);
 		expect(await snapshot()).toEqual(before);
 	});
 
-	it('the log of a killed process, which it reads', async () => {
+	it('in the write-ahead log that a killed process left, but reads it', async () => {
 		const writer = new Database(project.db);
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'Mars/Base', 1)");
 		const left = join(project.folder, 'left.db');
@@ -80,7 +80,7 @@ describe('doctor does not change', () => {
 		expect([await readFile(left), await readFile(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('anything if the default database is missing', async () => {
+	it('if the default database is missing, and creates no file', async () => {
 		const home = await makeHome();
 		const { code, stdout } = await cli(['doctor', '--only', 'database', '-o', 'json'], {
 			env: { HOME: home },
@@ -118,7 +118,7 @@ function makeReadOnly(file: string, but?: string): boolean {
 }
 
 describe('the file of a database', () => {
-	it('is a problem if another user owns it', async () => {
+	it('is a problem if another program made the SQLite database', async () => {
 		const other = join(project.folder, 'other.db');
 		const db = new Database(other);
 		db.exec('CREATE TABLE t (a)');
@@ -130,7 +130,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('is read whole up to 128 MiB, and a larger one on request', async () => {
+	it('is checked completely up to 128 MiB, and above only with --full', async () => {
 		expect(await found('database.sound')).toMatchObject([{ level: 'ok', message: 'no damage found' }]);
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO attachments VALUES (?, 1, 1, NULL, zeroblob(?))').run(
@@ -168,7 +168,7 @@ describe('the file of a database', () => {
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
 	});
 
-	it('is a problem if it cannot be written, which errors of other commands explain', async ({ skip }) => {
+	it('is a problem if this user may not write to it, and other commands say so', async ({ skip }) => {
 		if (!makeReadOnly(project.db)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
@@ -177,7 +177,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('is reported as read-only in a folder that cannot be written', async ({ skip }) => {
+	it('is reported as read-only if its folder is read-only', async ({ skip }) => {
 		if (!makeReadOnly(project.folder)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{
@@ -190,7 +190,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('is a problem if its folder cannot be written, for doctor and for other commands', async ({ skip }) => {
+	it('is a problem if only its folder is read-only, for doctor and for other commands', async ({ skip }) => {
 		if (!makeReadOnly(project.folder, project.db)) return skip('nothing can be mounted here');
 		const says = `${project.db}: this user may not write to its folder`;
 		expect(await found('database.file', [], 11)).toMatchObject([{ level: 'problem', message: says }]);
@@ -200,7 +200,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('of a newer schema is a problem that an upgrade of mailctl fixes', async () => {
+	it('is a problem with a newer schema, which an upgrade of mailctl fixes', async () => {
 		const db = new Database(project.db);
 		db.pragma('user_version = 99');
 		db.close();
@@ -210,14 +210,14 @@ describe('the file of a database', () => {
 	});
 });
 
-describe('permissions of the database files', () => {
+describe('permissions of files', () => {
 	async function access(db = project.db): Promise<Omit<Finding, 'check'>[]> {
 		const { stdout } = await cli(['doctor', '--db', db, '--only', 'config', '-o', 'json']);
 		const findings = JSON.parse(stdout) as Finding[];
 		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
 	}
 
-	it('are fixed with one command, for the log and its index too', async () => {
+	it('of a database are corrected by one printed command, including its log and index', async () => {
 		const writer = new Database(project.db);
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");
@@ -233,7 +233,7 @@ describe('permissions of the database files', () => {
 		expect(await access()).toMatchObject([{ fix: `chmod 600 ${project.db}-wal` }]);
 	});
 
-	it('are too wide if others may write to their folder', async () => {
+	it('are a problem if other users may write to the database’s folder', async () => {
 		const folder = join(project.folder, 'shared');
 		const db = join(folder, 'news.db');
 		await mkdir(folder);
@@ -259,7 +259,7 @@ describe('permissions of the database files', () => {
 		expect(await access(db)).toMatchObject([{ level: 'ok' }]);
 	});
 
-	it('are not checked for a device or a folder', async () => {
+	it('are not checked if the database’s path is a device or a folder', async () => {
 		expect(await access('/dev/null')).toMatchObject([{ level: 'ok' }]);
 		expect(await access(tmpdir())).toMatchObject([{ level: 'ok' }]);
 	});
@@ -267,7 +267,7 @@ describe('permissions of the database files', () => {
 	it.each([
 		['the configuration, which decides where tokens are sent', '/config.json', 0o666, 'chmod 600'],
 		['the configuration folder', '', 0o777, 'chmod go-w'],
-	])('are checked for %s', async (_, name, mode, fix) => {
+	])('are also checked for %s', async (_, name, mode, fix) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });

@@ -48,7 +48,7 @@ describe('doctor on a mailctl server', () => {
 	});
 	afterAll(() => served.close());
 
-	it('finds no problem, and warns about a token that may not read lists', async () => {
+	it('finds no problem, but warns about a token that may not read lists', async () => {
 		const project = await makeProject({ smtp: 1 });
 		const server = await startServer(project.db);
 		open.push(server.stop);
@@ -80,7 +80,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	it('names the source of a wrong token, and reports a missing one', async () => {
+	it('prints where a wrong token came from, and reports a missing one', async () => {
 		const { code, of } = await doctor(served.url, service, { token: 'wrong' });
 		expect({ code, token: of('service.token') }).toEqual({
 			code: 11,
@@ -112,7 +112,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	it('explains why the queue is paused, with the next steps', async () => {
+	it('prints why the queue is paused and what to do next', async () => {
 		const project = await makeProject();
 		const server = await startServer(project.db);
 		open.push(server.stop);
@@ -142,7 +142,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	it('detects that one of two clocks is wrong', async () => {
+	it('reports if this machine’s clock and the server’s clock differ', async () => {
 		const wrong = [...service, '--now', new Date(Date.now() - 7_200_000).toISOString()];
 		const { code, of } = await doctor(served.url, wrong, served);
 		expect({ code, clock: of('service.clock') }).toMatchObject({
@@ -152,7 +152,7 @@ describe('doctor on a mailctl server', () => {
 	});
 });
 
-it('doctor on another service writes nothing, and reports that it is not mailctl', async () => {
+it('doctor on another service changes nothing, and reports that the service is not mailctl', async () => {
 	const foreign = await startForeign();
 	open.push(foreign.close);
 	const { code, levels, of } = await doctor(foreign.baseUrl, service);
@@ -178,7 +178,7 @@ describe('an answer at a base URL', () => {
 	it.each([
 		...['<html><title>Welcome</title></html>', '', '{"status": "ok"}', '{"results": []}'],
 		...['{"count": 0, "results": {}}', '[]'],
-	])('that is "%s" shows another service, so its kind and the token are not checked', async (text) => {
+	])('that is "%s" shows another service, so doctor skips its kind and token', async (text) => {
 		const { code, of } = await asked(text);
 		const [answers, kind, token] = ['answers', 'kind', 'token'].map((name) => of(`service.${name}`));
 		expect({ code, answers, kind, token }).toMatchObject({
@@ -197,7 +197,7 @@ describe('an answer at a base URL', () => {
 		[429, 'warning', 'it answers 429: too many requests'],
 		[503, 'problem', 'it answers 503: the service itself has failed'],
 		[404, 'problem', '/sub/lists/ answers 404 without lists: this is another service'],
-	])('with status %i is a %s', async (status, level, message) => {
+	])('with status %i is reported as %s', async (status, level, message) => {
 		const { of } = await asked('{}', { status });
 		expect(of('service.answers')).toMatchObject({ level, message });
 		expect(of('service.token')?.level).toBe('skipped');
@@ -207,13 +207,13 @@ describe('an answer at a base URL', () => {
 		['{"version": {"toString": 1}, "extensions": 7}', 'of unknown version with no extensions'],
 		['{"version": "1.2", "extensions": [{}, "messages", 5]}', '1.2 with messages'],
 		[`{"version": "${'9'.repeat(4_000)}"}`, `${'9'.repeat(99)}… with no extensions`],
-	])('that describes a server is quoted only where it is text: %.40s', async (members, message) => {
+	])('is quoted only where the server describes itself in text: %.40s', async (members, message) => {
 		const root = JSON.stringify({ service: 'mailctl', ...JSON.parse(members) });
 		const { of } = await asked(page, { paths: { '/': root, '/readyz': '{}' } });
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
 	});
 
-	it('that the server is not ready is quoted, but not in full', async () => {
+	it('is quoted, but not in full, if the server says that it is not ready', async () => {
 		const server = createServer(({ url = '' }, response) => {
 			response.statusCode = url === '/readyz' ? 503 : 200;
 			const detail = JSON.stringify({ detail: 'n'.repeat(5_000) });
@@ -230,7 +230,7 @@ describe('an answer at a base URL', () => {
 it.each([
 	['https://mail.example.com/api/sub/lists/', 'https://mail.example.com/api/sub/lists/'],
 	[`http://elsewhere.example.com/${'x'.repeat(3_000)}`, `http://elsewhere.example.com/${'x'.repeat(70)}…`],
-])('a redirect to %.60s is a problem', async (location, shown) => {
+])('doctor reports a redirect to %.60s as a problem', async (location, shown) => {
 	const redirect: RequestListener = (_, response) => response.writeHead(301, { location }).end();
 	const { of } = await doctor(await listening(createServer(redirect)), service);
 	expect(of('service.answers')).toMatchObject({ level: 'problem', message: `it redirects to ${shown}` });
@@ -252,7 +252,7 @@ describe('doctor with an unusable configuration', () => {
 		return { code, findings: findings.filter(({ level }) => level === 'problem') };
 	};
 
-	it('names the file, and checks the rest', async () => {
+	it('prints the path of the broken file, and runs the other checks', async () => {
 		const { home, file } = await broken('config.json');
 		expect(await files(home, ['--base-url', 'https://mail.example.com'])).toEqual({
 			code: 11,
@@ -267,7 +267,7 @@ describe('doctor with an unusable configuration', () => {
 		});
 	});
 
-	it('does not check the default database, because the configuration may name another', async () => {
+	it('does not check the default database, because the configuration could name another', async () => {
 		const { home, file } = await broken('config.json');
 		expect((await files(home, [])).findings).toMatchObject([{ message: `${file} is not valid JSON` }]);
 		const { stdout } = await cli(['doctor', '--offline', '-o', 'json'], { env: { HOME: home } });
@@ -282,7 +282,7 @@ describe('doctor with an unusable configuration', () => {
 		expect(named.map(({ check }) => check)).toEqual(['config.files', 'database.file']);
 	});
 
-	it('continues without the token of unreadable credentials', async () => {
+	it('continues without a token if the credentials cannot be read', async () => {
 		const { home, file } = await broken('credentials.json');
 		const config = { profile: 'prod', profiles: { prod: { baseUrl: 'https://mail.example.com' } } };
 		await writeFile(join(home, '.config/mailctl/config.json'), JSON.stringify(config), { mode: 0o600 });
@@ -296,7 +296,7 @@ describe('doctor with an unusable configuration', () => {
 		});
 	});
 
-	it('names the token of another origin, and how to get the right one', async () => {
+	it('prints that the token belongs to another server, and how to get the right one', async () => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -320,7 +320,7 @@ describe('doctor with an unusable configuration', () => {
 });
 
 describe('the connection to a server', () => {
-	it('is reported once if it fails, and checks that need it are skipped', async () => {
+	it('is reported once if it fails, and the checks that need it are skipped', async () => {
 		const { code, levels } = await doctor('http://127.0.0.1:9', ['--skip', 'machine,config']);
 		expect({ code, levels }).toEqual({
 			code: 11,
@@ -337,7 +337,7 @@ describe('the connection to a server', () => {
 		});
 	});
 
-	it('is given up at the deadline, and earlier findings are printed', async () => {
+	it('ends at the deadline, and doctor prints what it found until then', async () => {
 		const baseUrl = await listening(createServer(() => {}));
 		const { code, levels } = await doctor(baseUrl, ['--only', 'connection,service', '--deadline', '3s']);
 		expect({ code, levels }).toMatchObject({
@@ -346,7 +346,7 @@ describe('the connection to a server', () => {
 		});
 	});
 
-	it('without TLS to another host is a warning, and exit 11 with --strict', async () => {
+	it('causes a warning without TLS to another machine, and exit code 11 with --strict', async () => {
 		const offline = [...connection, '--offline'];
 		const { code, of } = await doctor('http://mail.example.com', offline);
 		expect({ code, url: of('connection.url') }).toMatchObject({
@@ -385,7 +385,7 @@ describe('the certificate of a server', () => {
 		return (await doctor(await listening(server, 'https'), more)).of('connection.certificate');
 	};
 
-	it('from the authority in --ca-cert is a warning if it expires soon', async () => {
+	it('causes a warning if it expires soon, even with its authority in --ca-cert', async () => {
 		const { ca, cert, key } = await makeCertificates(['DNS:first.example.com', 'IP:127.0.0.1']);
 		expect(await certificate(createTlsServer({ cert, key }), ca)).toMatchObject({
 			level: 'warning',
@@ -397,7 +397,7 @@ describe('the certificate of a server', () => {
 		['has expired', makeExpiredCertificates, 'IP:127.0.0.1', /certificate/],
 		['is for another name', makeCertificates, 'DNS:mail.example.com', /certificate/],
 		['is not there', null, '', /^no trusted TLS with 127\.0\.0\.1:\d+: [a-z0-9 ]+$/],
-	] as const)('that %s is a problem', async (_, make, name, message) => {
+	] as const)('is a problem if it %s', async (_, make, name, message) => {
 		const made = make === null ? null : await make([name]);
 		const server = made === null ? createServer((_, response) => response.end()) : createTlsServer(made);
 		expect(await certificate(server)).toMatchObject({

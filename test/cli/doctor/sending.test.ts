@@ -31,14 +31,14 @@ async function found(db: string, check: string, more: readonly string[] = []): P
 	return all.flatMap(({ check: name, ...rest }) => (name === check ? [rest] : []));
 }
 
-describe('the settings', () => {
+describe('the settings for sending', () => {
 	let project: Project;
 	beforeEach(async () => {
 		project = await makeProject({ sender: false });
 	});
 	const set = (name: string, value: string) => project.json(['engine', 'settings', 'set', name, value]);
 
-	it('are a problem without a sender or a mail server, which a command fixes', async () => {
+	it('are a problem without a sender or mail server, and doctor prints the command to add it', async () => {
 		const line = `mailctl --db ${project.db}`;
 		expect(await found(project.db, 'settings.senders')).toEqual([
 			{
@@ -56,7 +56,7 @@ describe('the settings', () => {
 		]);
 	});
 
-	it('are a problem if they have a user but no password', async () => {
+	it('are a problem if they have a user name but no password', async () => {
 		await set('smtp_url', 'smtp://news@mail.example.com');
 		expect(await found(project.db, 'settings.smtp')).toEqual([
 			{
@@ -67,7 +67,7 @@ describe('the settings', () => {
 		]);
 	});
 
-	it('cause a warning if mail goes to another machine without TLS', async () => {
+	it('cause a warning if mail to another machine is sent without TLS', async () => {
 		await set('smtp_url', 'smtp://mail.example.com:25?tls=never');
 		expect(await found(project.db, 'settings.smtp')).toMatchObject([
 			{ level: 'warning', message: 'mail goes to mail.example.com:25 without TLS' },
@@ -79,7 +79,7 @@ describe('the settings', () => {
 		[null, '127.0.0.1:25', /^no public URL is set, so links in mails lead to this machine/],
 		['http://localhost:8080', 'mail.example.com', /works only on this machine/],
 		['http://mail.example.com', 'mail.example.com', /plain http/],
-	])('with the public URL %s and mail by %s cause a warning', async (url, smtp, says) => {
+	])('cause a warning with the public URL %s and the mail server %s', async (url, smtp, says) => {
 		await set('smtp_url', `smtp://${smtp}`);
 		if (url !== null) await set('public_url', url);
 		expect(await found(project.db, 'settings.public-url')).toMatchObject([
@@ -122,7 +122,7 @@ describe('the mail server', () => {
 	const plain = (port: number) => `smtp://127.0.0.1:${port}`;
 	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
 
-	it('is fine if it accepts the sender, and gets no mail', async () => {
+	it('is fine if it accepts the sender, and doctor sends no mail', async () => {
 		const server = await startFaultServer({});
 		const { db } = await on(server, plain);
 		const says = new RegExp(`^127\\.0\\.0\\.1:${server.port} accepts mail from news@example.com \\(`);
@@ -134,7 +134,7 @@ describe('the mail server', () => {
 		expect(server.bodies).toEqual([]);
 	});
 
-	it('is quoted if it refuses the bounce address, by smtp-test too', async () => {
+	it('is quoted by doctor and smtp-test if it rejects the bounce address', async () => {
 		const answer = '553 5.7.1 Sender address rejected: not owned by user';
 		const on553 = (phase: string, line: string) =>
 			phase === 'MAIL' && line.includes('<bounces@example.com>') ? { answer } : undefined;
@@ -150,7 +150,7 @@ describe('the mail server', () => {
 		});
 	});
 
-	it('is tested up to the login without a sender', async () => {
+	it('is tested only up to the login if there is no sender', async () => {
 		const sink = await startSmtpSink();
 		open.push(sink.close);
 		const project = await makeProject({ smtp: sink.port, sender: false });
@@ -174,7 +174,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 	});
 
-	it('is a problem if it refuses the password, and each command names the fix', async () => {
+	it('is a problem if it rejects the password, and each command prints how to set it', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -189,7 +189,7 @@ describe('the mail server', () => {
 			expect((await project.run(words)).stderr, words.join(' ')).toContain(`\nhint: ${hint}\n`);
 	});
 
-	it('causes only a warning if its certificate has expired but TLS is optional', async () => {
+	it('causes only a warning with an expired certificate, because TLS is optional here', async () => {
 		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
 		const { db } = await on(await startSmtpSink({ cert, key, disabledCommands: [] }), plain);
 		expect(await found(db, 'smtp.certificate')).toEqual([
@@ -204,7 +204,7 @@ describe('the mail server', () => {
 	it.each([
 		['after STARTTLS', required, { disabledCommands: [] }],
 		['from the first byte', (port: number) => `smtps://127.0.0.1:${port}`, { secure: true }],
-	])('with TLS %s is trusted through the authority in smtp_ca', async (_, url, options) => {
+	])('with TLS %s is trusted once smtp_ca has its authority', async (_, url, options) => {
 		const { ca, cert, key } = await makeCertificates(['DNS:mail.example.com', 'IP:127.0.0.1']);
 		const project = await on(await startSmtpSink({ cert, key, ...options }), url);
 		expect(await found(project.db, 'smtp.login')).toEqual([
@@ -221,14 +221,14 @@ describe('the mail server', () => {
 		]);
 	});
 
-	it('is a problem if it lacks required TLS', async () => {
+	it('is a problem if smtp_url requires TLS and the server offers none', async () => {
 		const { db } = await on(await startSmtpSink(), required);
 		expect(await found(db, 'smtp.login')).toMatchObject([
 			{ level: 'problem', fix: `mailctl --db ${db} engine settings set smtp_url smtps://USER@HOST:465` },
 		]);
 	});
 
-	it('does not delay the report if it is silent', async () => {
+	it('does not delay the report if it never answers', async () => {
 		const port = await listening(createServer());
 		const { db } = await makeProject({ smtp: port });
 		const { code, stdout } = await cli([
@@ -241,7 +241,7 @@ describe('the mail server', () => {
 	});
 });
 
-describe('the check of the queue', () => {
+describe('doctor’s check of the queue', () => {
 	let db: string;
 	beforeEach(async () => {
 		({ path: db } = await createQueuedDatabase(3));
@@ -253,7 +253,7 @@ describe('the check of the queue', () => {
 		await store.close();
 	};
 
-	it('names the reason of a manual pause, and how to resume', async () => {
+	it('prints the reason of a manual pause, and how to resume', async () => {
 		await cli(['engine', 'queue', 'pause', '--db', db, '--reason', 'the mail server moves']);
 		expect(await found(db, 'queue.paused')).toEqual([
 			{
@@ -264,7 +264,7 @@ describe('the check of the queue', () => {
 		]);
 	});
 
-	it('names the restore that paused the queue', async () => {
+	it('prints that a restore paused the queue, and what to do', async () => {
 		const backup = `${db}.backup`;
 		await cli(['engine', 'backup', backup, '--db', db]);
 		const restored = await cli(['engine', 'restore', backup, '--db', db, '--confirm', 'restore']);
@@ -295,7 +295,7 @@ describe('the check of the queue', () => {
 		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
 		['mail: 530 5.7.0 Authentication required', login, 'engine init --smtp-password-file FILE'],
 		['connect: ECONNREFUSED', server, 'doctor --only smtp'],
-	])('quotes the mail server and lists the steps if it pauses sending (%s)', async (reason, what, first) => {
+	])('quotes the mail server’s reply that paused the queue, and prints what to do (%s)', async (reason, what, first) => {
 		const pause = { kind: 'fault', reason, now: systemClock.now() } as const;
 		await withStore((store) =>
 			store.queue.pause({ ...pause, retry_at: systemClock.now() + 3_600 * microsPerSecond }),
@@ -339,7 +339,7 @@ describe('the check of the queue', () => {
 		expect(JSON.parse(stdout)).toMatchObject({ workers: [] });
 	});
 
-	it('names the limit that holds messages back, and for how long', async () => {
+	it('prints which limit delays messages, and for how long', async () => {
 		await cli(['engine', 'settings', 'set', '--db', db, 'recipient_domain_limits', 'example.net=1/2d']);
 		await withStore((store) => store.queue.lease(leasing()));
 		expect(await found(db, 'queue.limits')).toEqual([
@@ -353,7 +353,7 @@ describe('the check of the queue', () => {
 		]);
 	});
 
-	it('names a process that stopped while it was sending', async () => {
+	it('prints which process stopped while it was sending, and how many messages', async () => {
 		await withStore((store) =>
 			store.queue.lease({ ...leasing(), owner: `elsewhere:4711:${randomUUID()}`, max: 2 }),
 		);
@@ -362,7 +362,7 @@ describe('the check of the queue', () => {
 		]);
 	});
 
-	it('names a message that a worker was preparing when it stopped', async () => {
+	it('prints which message a worker was preparing when it stopped', async () => {
 		const at = systemClock.now() + 60 * microsPerSecond;
 		const store = await openStore(db, { clock: { now: () => at }, mode: 'existing' });
 		const [first] = await store.queue.lease({ ...leasing(), now: at, until: at + 1, max: 1 });
@@ -381,7 +381,7 @@ describe('the check of the queue', () => {
 		]);
 	});
 
-	it('names the sender and the steps after refusals of the sender', async () => {
+	it('prints which sender the mail server rejects, and what to do', async () => {
 		const reason = refusedSenderReason('news@example.com', '553 5.7.1 Sender address rejected');
 		const pause = { kind: 'fault', reason, now: systemClock.now(), retry_at: systemClock.now() } as const;
 		await withStore((store) => store.queue.pause(pause));
@@ -396,7 +396,7 @@ describe('the check of the queue', () => {
 		]);
 	});
 
-	it('reports refusals of the sender as such, not as refusals by a domain', async () => {
+	it('reports rejections of the sender apart from rejections by the recipient’s domain', async () => {
 		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
 		expect(await found(db, 'queue.replies')).toEqual([
 			{
@@ -407,14 +407,14 @@ describe('the check of the queue', () => {
 		]);
 	});
 
-	it('warns about messages with an uncertain outcome', async () => {
+	it('warns about messages whose outcome is uncertain', async () => {
 		await withStore((store) => settle(store, 'uncertain'));
 		expect(await found(db, 'queue.uncertain')).toMatchObject([
 			{ level: 'warning', fix: `mailctl --db ${db} messages list --status uncertain` },
 		]);
 	});
 
-	it('compares the clock with the last recorded time, and detects that it was set back', async () => {
+	it('reports that the clock was set back if a stored time is later', async () => {
 		expect(await found(db, 'database.clock', later(-48))).toMatchObject([
 			{
 				level: 'problem',

@@ -48,14 +48,14 @@ const ago = (hours: number): Clock => {
 };
 
 describe('a webhook', () => {
-	it('is fine if it accepts its calls', async () => {
+	it('is fine if its target accepts the calls', async () => {
 		const db = await notified({ kind: 'delivered', answer: { ...answer, status: 204 } });
 		expect((await found(db)).findings).toEqual([
 			{ check: 'webhooks.deliveries', level: 'ok', message: '1 webhook without failures', fix: null },
 		]);
 	});
 
-	it('is a problem if it answered 410, and a replay fixes it', async () => {
+	it('is a problem if its target answered 410, and doctor prints the command to replay', async () => {
 		const db = await notified({ kind: 'gone', answer: { ...answer, status: 410 }, url });
 		expect(await found(db)).toEqual({
 			code: 11,
@@ -72,7 +72,7 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('is a problem if every delivery of a day failed, and a test is the next step', async () => {
+	it('is a problem if every delivery of a day failed, and doctor prints the command to test it', async () => {
 		const db = await notified({ kind: 'failed', answer });
 		expect(await found(db)).toMatchObject({
 			code: 11,
@@ -92,7 +92,7 @@ describe('a webhook', () => {
 		due_at: systemClock.now() + seconds * microsPerSecond,
 	});
 
-	it.each([0, 3, 30])('is a warning while a delivery of %i hours ago is retried', async (hours) => {
+	it.each([0, 3, 30])('causes a warning while a delivery of %i hours ago is still retried', async (hours) => {
 		const db = await notified(again(1_230), ago(hours));
 		expect(await found(db)).toMatchObject({
 			code: 0,
@@ -108,7 +108,7 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('is fine if it has accepted another call since, unless it refuses one for over a day', async () => {
+	it('is fine if a later call was accepted, unless one has been failing for over a day', async () => {
 		const taken = { kind: 'delivered' as const, answer: { ...answer, status: 204 } };
 		expect((await found(await notified(again(0), ago(3), taken))).findings).toMatchObject([{ level: 'ok' }]);
 		expect((await found(await notified(again(0), ago(30), taken))).findings).toMatchObject([

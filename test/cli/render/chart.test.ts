@@ -8,7 +8,7 @@ const days = [
 ];
 
 describe('the bar chart', () => {
-	it('draws sent and opened on one scale with round numbers', () => {
+	it('draws sent and opened on the same scale, which has round numbers', () => {
 		expect(barChart(days, { width: 44, unicode: true })).toEqual([
 			'           ██ sent  ░░ opened',
 			'2026-11-15                                0',
@@ -29,7 +29,7 @@ describe('the bar chart', () => {
 		}
 	});
 
-	it.each([3, 11, 21, 1_137, 5_001, 61_000])('has a longest bar that fills most of its axis: %i', (sent) => {
+	it.each([3, 11, 21, 1_137, 5_001, 61_000])('fills most of its axis with the longest bar: %i', (sent) => {
 		const lines = barChart([{ date: 'a', sent, opened: 0 }], { width: 80, unicode: true });
 		const filled = lines[1]?.match(/█/g)?.length ?? 0;
 		expect(filled / (lines.at(-2) ?? '').trim().length).toBeGreaterThanOrEqual(0.74);
@@ -39,7 +39,7 @@ describe('the bar chart', () => {
 		expect(barChart(days, { width: 60, unicode: false }).join('')).toMatch(/^[\x20-\x7e]*$/);
 	});
 
-	it('shows a bar for one mail in a million', () => {
+	it('draws a bar even for one mail beside a million', () => {
 		const lines = barChart(
 			[
 				{ date: 'a', sent: 1, opened: 1 },
@@ -51,7 +51,7 @@ describe('the bar chart', () => {
 		expect(lines[2]).toMatch(/^ {2}░/);
 	});
 
-	it('draws a row for each week if days exceed the screen', () => {
+	it('draws a row for each week if there are too many days', () => {
 		const many = Array.from({ length: 40 }, (_, i) => ({ date: `day ${i}`, sent: 1, opened: 0 }));
 		const lines = barChart(many, { width: 60, unicode: true });
 		expect(lines[0]).toContain('by week');
@@ -59,10 +59,10 @@ describe('the bar chart', () => {
 	});
 });
 
-describe('colours', () => {
+describe('colours of the bar chart', () => {
 	const colours = { sent: (text: string) => `<${text}>`, opened: (text: string) => `[${text}]` };
 
-	it('are used for bars and their legend only', () => {
+	it('apply only to the bars and the legend', () => {
 		const bars = barChart(days, { width: 44, unicode: true, colours });
 		expect(bars[0]).toBe('           <██> sent  [░░] opened');
 		expect(bars[6]).toBe('           [░░░░░░░░░]                    333');
@@ -70,7 +70,7 @@ describe('colours', () => {
 });
 
 describe('the sparkline', () => {
-	it('shows a line for each series with its highest day', () => {
+	it('prints a line for each series, with the highest number of a day', () => {
 		expect(sparkChart(days, { width: 80, unicode: true })).toEqual([
 			'sent   ▁▁█ max 1,000',
 			'opened ▁▁▃ max 333',

@@ -36,7 +36,7 @@ const at = async (width: number, shown: Columns<Row> = columns) => table([row], 
 const second = (text: string) => text.split('\n')[1];
 
 describe('a table that is too wide', () => {
-	it('shortens texts in the middle first', async () => {
+	it('first shortens texts in their middle', async () => {
 		const { text, leftOut } = await at(100);
 		expect(second(text)).toBe(
 			'0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  Our newsletter …edition  november-2026  sent',
@@ -44,13 +44,13 @@ describe('a table that is too wide', () => {
 		expect(leftOut).toEqual([]);
 	});
 
-	it('drops optional columns after shortening, the widest first, and reports them', async () => {
+	it('then drops optional columns, the widest first, and reports their names', async () => {
 		expect(await at(90)).toMatchObject({ leftOut: ['SUBJECT'] });
 		expect(await at(73)).toMatchObject({ leftOut: ['SUBJECT', 'TAG'] });
 		expect(second((await at(73)).text)).toBe('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  sent');
 	});
 
-	it('shortens names like texts, and keeps addresses whole', async () => {
+	it('shortens names as it shortens texts, but keeps addresses whole', async () => {
 		const named: Columns<Row> = [
 			column('to', 'TO', { isKept: 'address' }),
 			column('subject', 'NAME', { isKept: 'name' }),
@@ -69,7 +69,7 @@ describe('a table that is too wide', () => {
 		expect(await one(31)).toEqual(['ann@example.com  Our newsl…tion', ['TAG']]);
 	});
 
-	it('drops the column that needs the most space after shortening', async () => {
+	it('drops the column that still needs the most space after shortening', async () => {
 		const optional: Columns<Row> = [
 			column('id', 'ID', { isKept: 'id', isOptional: true }),
 			column('to', 'TO', { isKept: 'address' }),
@@ -87,7 +87,7 @@ describe('a table that is too wide', () => {
 		expect(second((await at(37)).text)).toBe('0b0e2b7c-…2e3f  ann@examp….com  sent');
 	});
 
-	it('becomes cards if it still does not fit, with all columns and whole ids', async () => {
+	it('becomes cards with all columns and whole ids if it still does not fit', async () => {
 		for (const width of [33, 10, 1]) {
 			const { text, leftOut } = await at(width);
 			expect(text).toContain(`ID       ${row.id}\n`);
@@ -96,13 +96,13 @@ describe('a table that is too wide', () => {
 		}
 	});
 
-	it('is not shortened with --no-truncate or at an unknown width', async () => {
+	it('is printed whole with --no-truncate or if the width is unknown', async () => {
 		const whole = await table([row], columns, { ...layout, truncate: false, width: 20 });
 		expect(whole.text).toContain(row.subject);
 		expect((await at(Number.POSITIVE_INFINITY)).text).toBe(whole.text);
 	});
 
-	it.each([40, 80, 120])('fits a terminal of %i columns, whatever its cells contain', async (width) => {
+	it.each([40, 80, 120])('fits a terminal of %i columns, whatever the cells contain', async (width) => {
 		const hostile = [
 			'\x1b[31mred\x07',
 			'日本語'.repeat(40),
@@ -128,7 +128,7 @@ describe('a shortened text', () => {
 		[`${'x'.repeat(20)}${'e\u0301'.repeat(9)}`, 13, `xxxxxxxx…${'e\u0301'.repeat(4)}`],
 		['abc', 13, 'abc'],
 		['abc', 0, ''],
-	])('%s has at most %i cells', (text, cells, shown) => {
+	])('of %s has at most %i cells', (text, cells, shown) => {
 		expect(shorten(text, cells)).toBe(shown);
 		expect(widthOf(shown)).toBeLessThanOrEqual(cells);
 	});
@@ -138,7 +138,7 @@ describe('--fields', () => {
 	const meta = [column<{ meta: Record<string, unknown> }, 'meta'>('meta', 'META')];
 	const oslo = { meta: { City: 'Oslo', age: 7 } };
 
-	it('reads one key of meta', () => {
+	it('can name one key of meta', () => {
 		const [city, other] = selectColumns(meta, ['meta.City', 'meta.__proto__']);
 		expect([city?.header, city?.value(oslo), other?.value(oslo)]).toEqual(['CITY', 'Oslo', null]);
 		expect(selectKeys(oslo, meta, ['meta.City', 'meta.town'])).toEqual({
@@ -150,7 +150,7 @@ describe('--fields', () => {
 });
 
 describe('a card', () => {
-	it('shows times to the minute', () => {
+	it('prints times to the minute', () => {
 		const made = { at: '2026-11-21T12:00:00.000000' };
 		const shown = card(made, [column<typeof made, 'at'>('at', 'MADE', { time: 'recent' })], {
 			...layout,

@@ -20,7 +20,7 @@ describe('the pager', () => {
 		[{ TERM: 'dumb' }, null],
 		[{ CI: 'true' }, null],
 		[{ CI: 'false' }, 'less'],
-	])('for %j is %s', (env, command) => expect(pagerOf(terminal, env)).toBe(command));
+	])('for the environment %j is %s', (env, command) => expect(pagerOf(terminal, env)).toBe(command));
 
 	it('is not used in a pipe', () => expect(pagerOf({ isTTY: false }, { PAGER: 'more' })).toBeNull());
 
@@ -31,7 +31,7 @@ describe('the pager', () => {
 		[`${'\x1b[36ma\x1b[39m'.repeat(80)}\n`.repeat(23), 24, false],
 		['a\n'.repeat(1000), 0, false],
 		['a\n'.repeat(1000), undefined, false],
-	])('is used for text longer than the screen (%#)', (text, rows, expected) => {
+	])('is used only if the text is longer than the screen (%#)', (text, rows, expected) => {
 		const raw = Object.assign(new PassThrough(), { rows });
 		expect(isLonger({ isTTY: true, columns: 80, raw, write: async () => undefined }, text)).toBe(expected);
 	});
@@ -44,24 +44,24 @@ describe('the pager', () => {
 		return printed.join('');
 	};
 
-	it('receives the text, and options for less in its environment', async () => {
+	it('reads the text, and finds options for less in its environment', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-pager-')), 'shown');
 		expect(await shown(`{ cat; echo $LESS; } > '${file}'`, 'Ünïcode\n')).toBe('');
 		expect(await readFile(file, 'utf8')).toBe('Ünïcode\nFRX\n');
 	});
 
-	it('may end early or fail without an error', async () => {
+	it('may exit early or fail without an error of mailctl', async () => {
 		const long = 'line\n'.repeat(1_000_000);
 		expect(await shown('head -n 1 > /dev/null', long)).toBe('');
 		expect(await shown('exit 3', long)).toBe('');
 	});
 
-	it('is replaced by printing if it is missing', async () => {
+	it('is not needed: without it mailctl prints the text itself', async () => {
 		expect(await shown('mailctl-has-no-such-pager 2> /dev/null', 'text\n')).toBe('text\n');
 	});
 });
 
-describe('the pager with a long output', () => {
+describe('the pager for long output', () => {
 	async function atTerminal(argv: readonly string[]) {
 		const home = await makeHome();
 		const file = join(home, 'paged');
@@ -91,14 +91,14 @@ describe('the pager with a long output', () => {
 		['the overview without words', [], 'mailctl: '],
 		['a report', ['report', '--last', '7d'], '  sent          0'],
 		['JSON', ['engine', 'status', '-o', 'json'], '"time_zone": "UTC"'],
-	])('shows %s', async (_, argv, text) => {
+	])('gets %s', async (_, argv, text) => {
 		const { printed, paged } = await atTerminal(argv);
 		expect({ printed, paged }).toEqual({ printed: '', paged: expect.stringContaining(text) });
 		const plain = await atTerminal([...argv, '--no-pager']);
 		expect(plain).toEqual({ printed: expect.stringContaining(text), paged: '' });
 	});
 
-	it('does not get the result of --query', async () => {
+	it('gets no result of --query', async () => {
 		const argv = ['engine', 'status', '-o', 'json', '--query', 'time_zone'];
 		expect(await atTerminal(argv)).toEqual({ printed: '"UTC"\n', paged: '' });
 	});

@@ -31,7 +31,7 @@ describe('progress', () => {
 		expect(started({ label: 'reading' })(0, 5)).toBe('reading 5');
 	});
 
-	it('counts only this run in the speed', () => {
+	it('computes the speed from this run only', () => {
 		const staging = { label: 'staging', before: 62_000 };
 		expect(started(staging)(1, 62_000)).toBe('staging 62,000');
 		expect(started(staging)(1, 64_000)).toBe('staging 64,000 · 2,000/s');
@@ -40,7 +40,7 @@ describe('progress', () => {
 		);
 	});
 
-	it('shows no speed in the first second', () => {
+	it('shows no speed during the first second', () => {
 		const at = started({ label: 'sending', total: 1_000_000 });
 		expect(at(0.5, 2)).toBe('sending 2 of 1,000,000 · 0%');
 		expect(at(1, 1_000)).toBe('sending 1,000 of 1,000,000 · 0% · 1,000/s · 16m39s left');

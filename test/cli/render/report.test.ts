@@ -22,13 +22,13 @@ const details = {
 } as unknown as ReportDetails;
 
 describe('a report on a terminal', () => {
-	it.each(['bars', 'spark'] as const)('prints "no events" instead of its %s', (chart) => {
+	it.each(['bars', 'spark'] as const)('prints "no events" instead of empty %s', (chart) => {
 		const data = [{ date: '15.11.2026', sent: 0, opened: 0 }];
 		const lines = renderReport({ ...page, report: { total, data }, chart }, options);
 		expect(lines.slice(-2)).toEqual(['', 'no events']);
 	});
 
-	it('escapes the campaign’s name, and names the time zone of its days', () => {
+	it('escapes the campaign’s name, and prints the time zone of its days', () => {
 		const lines = renderReport({ ...page, title: 'Campaign a\x1b[2J', zone: 'Europe/Oslo' }, options);
 		expect(lines.slice(0, 2)).toEqual(['Campaign a\\x1b[2J', '2026-11-15 (Europe/Oslo)']);
 		expect(renderReport(page, options)[0]).toBe('2026-11-15');
@@ -38,7 +38,7 @@ describe('a report on a terminal', () => {
 		[1, 0, true],
 		[0, 1, true],
 		[0, 0, false],
-	])('with %s opens and %s clicks by bots says that bots are included: %s', (machine_opened, machine_clicked, isSaid) => {
+	])('with %s opens and %s clicks by bots prints that counts include bots: %s', (machine_opened, machine_clicked, isSaid) => {
 		const of = { ...details, total: { ...counts, machine_opened, machine_clicked } };
 		const lines = renderReport({ ...page, zone: 'UTC', details: of }, options);
 		expect(lines.some((line) => line.startsWith('opens and clicks include'))).toBe(isSaid);
@@ -60,7 +60,7 @@ describe('a report on a terminal', () => {
 				'     1      2 100.00 %    0 https://www.example.com/articles/2026/november/first',
 			],
 		],
-	])('shortens only the link at %i columns, or puts it on its own line', (width, lines) => {
+	])('at %i columns shortens only links, or prints each on a separate line', (width, lines) => {
 		const link = {
 			...{ url: 'https://www.example.com/articles/2026/november/first', position: 1 },
 			...{ people: 1, clicks: 2, share: 100, machine_people: 0, machine_clicks: 0 },

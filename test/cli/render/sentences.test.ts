@@ -6,8 +6,8 @@ import { startSmtpSink } from '../../support/smtp-sink.js';
 
 const terminal = { isTTY: true, columns: 40 };
 
-describe('sentences', () => {
-	it('wrap between words on a terminal, and stay unchanged elsewhere', async () => {
+describe('sentences of the output', () => {
+	it('wrap between words on a terminal, but not elsewhere', async () => {
 		const text = 'read 59 = created 19 + updated 0 + duplicate 20 + rejected 20';
 		expect(await fitSentences(text, terminal)).toBe(
 			'read 59 = created 19 + updated 0 +\nduplicate 20 + rejected 20',
@@ -15,7 +15,7 @@ describe('sentences', () => {
 		expect(await fitSentences(text, { isTTY: false, columns: 40 })).toBe(text);
 	});
 
-	it('keep an address, a path and a command in one piece', async () => {
+	it('never wrap inside an address, a path or a command', async () => {
 		const path = `/home/ann/${'x'.repeat(50)}/people.csv.rejects.csv`;
 		expect(await fitSentences(`rows are in ${path}; correct them`, terminal)).toBe(
 			`rows are in\n${path};\ncorrect them`,
@@ -25,13 +25,13 @@ describe('sentences', () => {
 			expect(await fitSentences(`${before} ${command}`, terminal)).toBe(`${before}\n${command}`);
 	});
 
-	it('wrap before a command that fits on the next line', async () => {
+	it('wrap before a command if the command fits on the next line', async () => {
 		expect(
 			await fitSentences('error: mailctl templates list wants an extension that is not there', terminal),
 		).toBe('error: mailctl templates list wants an\nextension that is not there');
 	});
 
-	it('wrap after a command, never inside it', async () => {
+	it('may wrap after a command, but not inside it', async () => {
 		const resume = 'mailctl campaigns resume spring';
 		const cancel = 'mailctl campaigns cancel spring';
 		const text = `hint: ${resume} goes on, ${cancel} drops what is not sent`;
@@ -44,14 +44,14 @@ describe('sentences', () => {
 		);
 	});
 
-	it('wrap by the width of characters, and keep the indentation', async () => {
+	it('wrap by the width of characters, and keep their indentation', async () => {
 		const lines = (await fitSentences(`  ${'山田太郎 '.repeat(9).trim()}`, terminal)).split('\n');
 		expect(lines.every((line) => widthOf(line) < 40 && line.startsWith('  山'))).toBe(true);
 		expect(lines.join('').match(/山田太郎/g)).toHaveLength(9);
 	});
 });
 
-describe('output at 80 columns', () => {
+describe('output of commands at 80 columns', () => {
 	let project: Project;
 	beforeEach(async () => {
 		project = await makeProject();

@@ -15,7 +15,7 @@ function terminal() {
 }
 
 describe('the status line', () => {
-	it('is removed before other output and drawn again below it', async () => {
+	it('is removed before other output, and drawn again below', async () => {
 		const { line, text } = terminal();
 		line.stand('sending 1 of 3');
 		await line.write('warning: slow\n');
@@ -27,7 +27,7 @@ describe('the status line', () => {
 		);
 	});
 
-	it('is not drawn again after it is closed', async () => {
+	it('is not drawn again once it is closed', async () => {
 		const { line, text } = terminal();
 		line.wait('waiting');
 		line.close();
@@ -37,7 +37,7 @@ describe('the status line', () => {
 		expect(text()).toBe('\r\x1b[Kwaiting\r\x1b[Kerror: no\n');
 	});
 
-	it('fits the terminal, and writes nothing while it is hidden', async () => {
+	it('fits the terminal, and is not drawn while it is hidden', async () => {
 		const { line, text } = terminal();
 		line.stand(null);
 		await line.write('a\n');

@@ -21,7 +21,7 @@ describe('a cell of 100,000 characters', () => {
 		['letters of other alphabets', 'ж'],
 		['ideographs', '語'],
 		['letters and blanks', 'ж '],
-	])('with %s is rendered quickly, whole, truncated and as a card', async (_, piece) => {
+	])('with %s is printed quickly: whole, shortened and as a card', async (_, piece) => {
 		const row = { email: 'a@example.com', name: `${piece.repeat(100_000 / piece.length)}.` };
 		for (const truncate of [true, false]) {
 			const cpuMs = startCpuClock();
@@ -38,7 +38,7 @@ describe('a table of 20,000 rows', () => {
 		name: `Person ${at}`,
 	}));
 
-	it('has one header and constant column widths', async () => {
+	it('prints one header and keeps its column widths', async () => {
 		const { text } = await table(rows, columns, layout);
 		const [header, ...lines] = text.trimEnd().split('\n');
 		expect(header).toBe('EMAIL               NAME');

@@ -10,7 +10,7 @@ it.each([
 	['ndjson', ['lists', 'list']],
 	['json', ['lists', 'list', '--query', '[]']],
 	['ndjson', ['lists', 'list', '--query', '[]']],
-])('%s of %j is escaped and keeps its value', async (format, words) => {
+])('the %s of the command %j is escaped on a terminal and parses to the same value', async (format, words) => {
 	const project = await makeProject();
 	await project.run(['lists', 'create', '--name', name, '--email-reason', 'r']);
 	const { stdout } = await project.run([...words, '-o', format], { columns: 80 });
@@ -21,7 +21,7 @@ it.each([
 	expect((await project.run([...words, '-o', format])).stdout).toContain(name);
 });
 
-it('an error as JSON is escaped, even if stderr is not a terminal', async () => {
+it('an error as JSON is escaped even if stderr is not a terminal', async () => {
 	const project = await makeProject();
 	const { stderr } = await project.run(['lists', 'get', name, '-o', 'json']);
 	expect(stderr).toContain('A\\u009b31mnn \\u202egnp.exe');

@@ -34,17 +34,17 @@ describe('a request of smoke', () => {
 		['429 without a time', answer(429)],
 		['503 with Retry-After', answer(503, { 'retry-after': '0' })],
 		['503 with a date', answer(503, { 'retry-after': 'Sat, 21 Nov 2026 12:00:00 GMT' })],
-	])('is repeated after %s, even a POST, because it was not processed', async (_, busy) => {
+	])('is repeated after %s, even if it is a POST, because the service did not process it', async (_, busy) => {
 		const { call, asked } = callerOf([busy, answer(201)]);
 		expect({ status: (await call(post)).status, asked: asked() }).toEqual({ status: 201, asked: 2 });
 	});
 
-	it('ends with the refusal after the last retry', async () => {
+	it('returns the service’s refusal after the last repetition', async () => {
 		const { call, asked } = callerOf([answer(429, { 'retry-after': '0' })], 2);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 429, asked: 3 });
 	});
 
-	it('does not wait for an hour if a server asks for it', async () => {
+	it('is not repeated if the service asks it to wait for an hour', async () => {
 		const { call, asked } = callerOf([answer(503, { 'retry-after': '3600' })]);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 503, asked: 1 });
 	});
@@ -56,7 +56,7 @@ describe('a request of smoke', () => {
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status, asked: 1 });
 	});
 
-	it('is repeated after a lost connection unless it may have had an effect', async () => {
+	it('is repeated after a lost connection only if it changes nothing', async () => {
 		const reading = callerOf([cut, answer(200)]);
 		const creating = callerOf([cut, answer(201)]);
 		expect((await reading.call(get)).status).toBe(200);
@@ -64,12 +64,12 @@ describe('a request of smoke', () => {
 		expect([reading.asked(), creating.asked()]).toEqual([2, 1]);
 	});
 
-	it('never shows a token that a server repeats', async () => {
+	it('never prints a token that the service repeats', async () => {
 		const { call } = callerOf([answer(400, {}, '{"detail": "bad secret-token"}')]);
 		expect((await call(get)).text).toBe('{"detail": "bad ********"}');
 	});
 
-	it('ends with the signal’s reason while it waits', async () => {
+	it('fails at once if a signal arrives while it waits', async () => {
 		const stop = new AbortController();
 		const exchange: WireExchange = async () => {
 			stop.abort(new Error('interrupted'));

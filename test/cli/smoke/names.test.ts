@@ -4,8 +4,8 @@ import { isOfRun, nameRun } from '../../../src/cli/smoke/records.js';
 const at = Date.parse('2026-11-21T08:12:37.987Z') * 1000;
 const names = nameRun({ now: () => at }, '3fa9c2');
 
-describe('the names of a run', () => {
-	it('contain its start time and id', () => {
+describe('the names of records that smoke creates', () => {
+	it('contain the start time and the id of the run', () => {
 		expect(names).toEqual({
 			id: '20261121T081237-3fa9c2',
 			list: 'mailctl-smoke-20261121T081237-3fa9c2',
@@ -16,7 +16,7 @@ describe('the names of a run', () => {
 		expect(`${names.field}_replaced`).toMatch(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/);
 	});
 
-	it('are recognized after a check has changed them, for this run and for any run', () => {
+	it('are recognized as names of the run even after a check has changed them', () => {
 		const known = [
 			isOfRun('list', names.list, names.id),
 			isOfRun('list', `${names.list}-patched`, null),
@@ -37,11 +37,11 @@ describe('the names of a run', () => {
 		['webhook', 'https://mailctl-smoke.invalid/in'],
 		['webhook', 'https://example.com/?mailctl-smoke-20261121T081237-3fa9c2'],
 		['list', null],
-	] as const)('do not match similar names: %s %s', (kind, name) => {
+	] as const)('differ from the similar name of a %s: %s', (kind, name) => {
 		expect(isOfRun(kind, name, null)).toBe(false);
 	});
 
-	it('of another run do not match this one', () => {
+	it('do not match another run', () => {
 		expect(isOfRun('list', names.list, '20261121T081237-aaaaaa')).toBe(false);
 	});
 });

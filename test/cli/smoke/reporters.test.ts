@@ -41,8 +41,8 @@ const rendered = (name: keyof typeof reporters, unicode = true, columns = Number
 
 const cleaned = String.raw`says <b>&"'\x1b[31m # red \ \u202e ]]> \ud800\x00 end`;
 
-describe('the text', () => {
-	it('breaks no word on a terminal, and indents under the titles', () => {
+describe('the text report of smoke', () => {
+	it('breaks no word on a terminal, and indents details under the titles', () => {
 		const lines = rendered('text', true, 60).split('\n');
 		expect(lines.slice(6, 9)).toEqual([
 			'– lists.create made nothing # at all: lists.delete',
@@ -51,7 +51,7 @@ describe('the text', () => {
 		]);
 	});
 
-	it('lists the checks, the deviations and the leftovers, and counts them', () => {
+	it('lists and counts checks, deviations and leftovers', () => {
 		expect(rendered('text').split('\n')).toEqual([
 			'mailctl smoke https://mail.example.com, run 20261121T081237-3fa9c2',
 			'✓ lists.page    title of lists.page (2 of 2)',
@@ -78,7 +78,7 @@ describe('the text', () => {
 	});
 });
 
-it('TAP output has a plan, skips, and data in YAML', () => {
+it('the TAP report of smoke has a plan, skips, and details in YAML', () => {
 	const quoted = JSON.stringify(cleaned);
 	expect(rendered('tap').split('\n').slice(0, 20)).toEqual([
 		'TAP version 14',
@@ -106,8 +106,8 @@ it('TAP output has a plan, skips, and data in YAML', () => {
 
 const hasPython = isInstalled('python3');
 
-describe.skipIf(!hasPython)('JUnit output', () => {
-	it('is XML that another parser reads, whatever the server sent', () => {
+describe.skipIf(!hasPython)('the JUnit report of smoke', () => {
+	it('is XML that another parser reads, whatever the service answered', () => {
 		const program = `
 import json, sys, xml.etree.ElementTree as tree
 suite = tree.fromstring(sys.stdin.buffer.read())
@@ -155,8 +155,8 @@ print(json.dumps({
 	});
 });
 
-describe('JSON output', () => {
-	it('is the report itself', () => {
+describe('the JSON report of smoke', () => {
+	it('contains the whole report unchanged', () => {
 		expect(JSON.parse(rendered('json'))).toEqual(report);
 	});
 });

@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 
 describe('smoke on a database', () => {
-	it('passes in full without a server, and leaves nothing', async () => {
+	it('passes all checks without a server, and leaves no records', async () => {
 		const { code, stdout } = await project.run(['smoke', '--full']);
 		expect({ code, sum: stdout.trimEnd().split('\n').at(-1) }).toEqual({
 			code: 0,
@@ -23,7 +23,7 @@ describe('smoke on a database', () => {
 		expect(await project.json(['webhooks', 'list'])).toEqual([]);
 	});
 
-	it('prints one document with -o json', async () => {
+	it('prints one JSON document with -o json', async () => {
 		const report = await project.json(['smoke', '--only', 'auth']);
 		expect(report).toEqual({
 			run: expect.stringMatching(/^\d{8}T\d{6}-[0-9a-f]{6}$/),
@@ -44,7 +44,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('prints its checks as rows in other formats', async () => {
+	it('prints a row for each check in other formats', async () => {
 		const { stdout } = await project.run(['smoke', '--only', 'auth', '-o', 'tsv', '--fields', 'id,outcome']);
 		expect(stdout).toBe('auth.token\tpass\nauth.wrong\tpass\nauth.none\tpass\n');
 	});
@@ -71,7 +71,7 @@ describe('smoke on a database', () => {
 			/^\/nowhere\/at\/all\.xml cannot be written: there is no folder/,
 		],
 		[['--report-file', tmpdir()], `${tmpdir()} is a directory`],
-	])('rejects %j before any request', async (words, message) => {
+	])('rejects %j without a request', async (words, message) => {
 		const result = await project.run(['smoke', ...words, '-o', 'json']);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
 		const said = errorOf(result)['message'];
@@ -79,7 +79,7 @@ describe('smoke on a database', () => {
 		else expect(said).toMatch(message);
 	});
 
-	it('lists the checks and runs none with --dry-run', async () => {
+	it('lists its checks but runs none with --dry-run', async () => {
 		const plan = await project.json(['smoke', '--full', '--only', 'fields', '--dry-run']);
 		expect(plan).toMatchObject({
 			dry_run: true,
@@ -95,7 +95,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('deletes only the leftovers of earlier runs with --cleanup-only', async () => {
+	it('deletes only what earlier runs left with --cleanup-only', async () => {
 		const run = '20261121T081237-3fa9c2';
 		for (const name of [`mailctl-smoke-${run}-patched`, 'mailctl-smoke-tests', 'News'])
 			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -121,7 +121,7 @@ describe('smoke on a database', () => {
 		]);
 	});
 
-	it('replaces its report file, and prints a line on stderr', async () => {
+	it('replaces an existing report file, and prints only a summary on stderr', async () => {
 		const file = join(project.folder, 'smoke.xml');
 		await writeFile(file, 'an older report that is longer than nothing');
 		const words = ['smoke', '--only', 'auth', '--reporter', 'junit', '--report-file', file];
@@ -137,7 +137,7 @@ describe('smoke on a database', () => {
 		]);
 	});
 
-	it('prints the document with -o json, whatever the file contains', async () => {
+	it('prints JSON with -o json even if the report file has another format', async () => {
 		const file = join(project.folder, 'smoke.tap');
 		const words = ['smoke', '--only', 'auth', '--reporter', 'tap', '--report-file', file];
 		const report = (await project.json(words)) as Groups;
@@ -145,7 +145,7 @@ describe('smoke on a database', () => {
 		expect(await readFile(file, 'utf8')).toMatch(/^TAP version 14\n1\.\.3\n/);
 	});
 
-	it('rejects -o json beside another report format for standard output', async () => {
+	it('rejects -o json if another format would go to standard output too', async () => {
 		for (const more of [[], ['--report-file', '-']]) {
 			const words = ['smoke', '--only', 'auth', '--reporter', 'tap', '-o', 'json', ...more];
 			const { code, stdout, stderr } = await project.run(words);
@@ -154,7 +154,7 @@ describe('smoke on a database', () => {
 		}
 	});
 
-	it('explains that its message is not sent if the mail server refuses', async () => {
+	it('reports why its message is not sent if the mail server refuses connections', async () => {
 		const closed = await makeProject({ smtp: 1 });
 		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
 		const { checks } = (await closed.json(['smoke', ...words], { code: 11 })) as { checks: object[] };
@@ -165,7 +165,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('skips the delivery without a mail server', async () => {
+	it('skips the check of the delivery without a mail server', async () => {
 		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
 		const { checks } = (await project.json(['smoke', ...words])) as {
 			checks: { id: string; detail: string }[];
@@ -192,7 +192,7 @@ describe('smoke with a restricted profile', () => {
 			cli(['-p', 'prod', 'smoke', ...words], { env: { HOME: project.folder } });
 	};
 
-	it('asks before changes, but not before reads, if the profile is protected', async () => {
+	it('asks before it changes anything, but not before reads, if the profile is protected', async () => {
 		const run = await home({ protected: true });
 		const codes = [];
 		for (const words of [
@@ -206,7 +206,7 @@ describe('smoke with a restricted profile', () => {
 		expect((await run(['--only', 'lists', '--full', '--yes'])).code).toBe(0);
 	});
 
-	it('sends to nobody outside the allowed recipients', async () => {
+	it('sends to no address that the profile does not allow', async () => {
 		const run = await home({ allowRecipients: ['*@example.com'] });
 		const { code, stderr } = await run(['--send-to', 'sink@example.org', '--from', 'news@example.com']);
 		expect({ code, stderr }).toEqual({

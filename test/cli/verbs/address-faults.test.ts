@@ -15,21 +15,21 @@ const faults: [text: string, fault: string][] = [
 	[`${'a'.repeat(250)}@example.com`, 'it has 262 characters, and 254 are the most'],
 ];
 
-describe('the fault of an address', () => {
-	it.each(faults)('%j: %s', (text, fault) => {
+describe('the explanation of an invalid address', () => {
+	it.each(faults)('for %j is: %s', (text, fault) => {
 		expect(addressFault(text)).toBe(fault);
 	});
 
-	it('is empty for an address, an international domain and blanks around it', () => {
+	it('is missing for valid addresses, even international ones or with blanks around them', () => {
 		for (const text of ['ann@example.com', ' ann@example.com ', 'ann@münchen.de', '"a@b"@example.com'])
 			expect(addressFault(text)).toBeNull();
 	});
 
-	it('is empty for a name before an address if names are allowed', () => {
+	it('is missing for a name before an address where names are allowed', () => {
 		expect(addressFault('Ann <ann@example.com>', 'mailbox')).toBeNull();
 	});
 
-	it('exists for exactly the texts that are rejected', () => {
+	it('exists for exactly the texts that the parser rejects', () => {
 		const signs = ['a', '@', '.', '-', '"', '<', '>', ',', ';', ' ', 'ä', '\u200b', '[', ']'];
 		const texts = fc.oneof(
 			fc.string({ unit: 'binary' }),
@@ -46,7 +46,7 @@ describe('the fault of an address', () => {
 	});
 });
 
-it('the error of a row names the fault of its address only if the address is rejected', () => {
+it('the error of a row explains its address only if the address is the reason', () => {
 	const refused = { code: 'invalid', error: 'email: Enter a valid email address.' };
 	expect(rowError(refused, 'nobody')).toBe('email: Enter a valid email address: it has no @');
 	expect(rowError({ code: 'invalid', error: 'meta: Not valid.' }, 'nobody')).toBe('meta: Not valid.');

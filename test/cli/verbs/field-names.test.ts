@@ -29,7 +29,7 @@ describe('a field of subscribers', () => {
 		'meta.City',
 		'meta.Home town',
 		'meta.home TOWN',
-	])('can be named %s in --fields, and keeps that name', async (name) => {
+	])('can be called %s in --fields, and keeps that name in the output', async (name) => {
 		expect((await shown('list', ...inList, '--fields', name)).stdout).toBe('Oslo\nRome\n');
 		expect((await shown('list', ...inList, '--fields', name, '-o', 'csv')).stdout).toBe(
 			`${name}\r\nOslo\r\nRome\r\n`,
@@ -45,7 +45,7 @@ describe('a field of subscribers', () => {
 		['create', ...inList, '--email', 'new@example.com'],
 		['update', '1', ...inList, '--name', 'Ann'],
 		['deactivate', '1', ...inList],
-	])('is rejected by subscribers %s if unknown, before any change', async (...argv) => {
+	])('is rejected by subscribers %s if it is unknown, before anything changes', async (...argv) => {
 		for (const format of ['tsv', 'json', 'csv']) {
 			const run = await shown(...argv, '--fields', 'meta.nosuch', '-o', format);
 			expect({ code: run.code, stdout: run.stdout }).toEqual({ code: 2, stdout: '' });
@@ -68,7 +68,7 @@ describe('a field of subscribers', () => {
 		);
 	});
 
-	it.each(['meta.city', 'meta.Home town', 'meta.home TOWN'])('can be named %s in --sort', async (name) => {
+	it.each(['meta.city', 'meta.Home town', 'meta.home TOWN'])('can be called %s in --sort', async (name) => {
 		const emails = async (sort: string, ...more: string[]) =>
 			(await shown('list', ...inList, '--sort', sort, ...more)).stdout;
 		expect(await emails(name, '--fields', 'email')).toBe('ann@example.com\nbob@example.com\n');
@@ -77,7 +77,7 @@ describe('a field of subscribers', () => {
 		expect(header).not.toContain('meta.');
 	});
 
-	it('is rejected by --sort if unknown', async () => {
+	it('is rejected by --sort if it is unknown', async () => {
 		expect(await shown('list', ...inList, '--sort', '-meta.citty')).toMatchObject({
 			code: 2,
 			stdout: '',
@@ -87,7 +87,7 @@ describe('a field of subscribers', () => {
 		});
 	});
 
-	it('is accepted unchecked if the service does not list its fields', async () => {
+	it('is accepted without a check if the service does not list its fields', async () => {
 		const person = { id: 1, list_id: 1, email: 'ann@example.com', name: '', is_active: true };
 		const list = { id: 1, name: 'Readers', email_reason: 'r' };
 		const pageOf = (one: object) => ({ count: 1, next: null, previous: null, results: [one] });
