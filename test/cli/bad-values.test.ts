@@ -96,7 +96,7 @@ describe('a path that the system rejects', () => {
 		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
 		[['templates', 'push', long], `${long}: name too long`],
 		[['engine', 'backup', long], `${long} cannot be written: its name is too long`],
-	])('makes the command exit with 2 and the reason: mailctl %j', async (words, reason) => {
+	])('is reported with its reason and exit code 2: mailctl %j', async (words, reason) => {
 		const { code, stdout, stderr } = await cli(words);
 		expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`${reason}\n`)]);
 	});

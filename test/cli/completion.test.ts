@@ -96,10 +96,7 @@ describe('completed names', () => {
 		expect(await words({ run }, 'send', '--list', '.n')).toBe('');
 	});
 
-	it.each([
-		'{',
-		'{"x":{"list":{"1":2}}}',
-	])('are missing if the cache is damaged, but commands still work: %j', async (text) => {
+	it.each(['{', '{"x":{"list":{"1":2}}}'])('are missing if the cache is damaged: %j', async (text) => {
 		const home = await makeHome();
 		const file = join(home, '.cache/mailctl/names.json');
 		await mkdir(dirname(file), { recursive: true });

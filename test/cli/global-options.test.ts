@@ -104,10 +104,7 @@ describe('an option that is given twice', () => {
 	}));
 	const twice = (flag: string) => ({ code: 2, stdout: '', stderr: `error: ${flag} is given twice\n` });
 
-	it.each(own.filter(({ flags }) => flags.length > 0))('is rejected by $path if it takes a value', async ({
-		path,
-		flags,
-	}) => {
+	it.each(own.filter(({ flags }) => flags.length > 0))('is rejected by $path', async ({ path, flags }) => {
 		for (const flag of flags)
 			expect(await cli([...path.split(' '), flag, '1', flag, '1'], { connect })).toEqual(twice(flag));
 	});

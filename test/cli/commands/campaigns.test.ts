@@ -319,7 +319,7 @@ describe('mailctl campaigns', () => {
 		db.close();
 	});
 
-	it('resumes the only unfinished campaign, but exits with the names if there are several', async () => {
+	it('resumes the only unfinished campaign, or prints their names if there are several', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);

@@ -420,9 +420,7 @@ describe('a dry run on a server', () => {
 	const ofThisMachine = /^(engine|serve|worker|login|logout|profile|config|smoke)\b/;
 	const paths = Object.keys(calls).filter((path) => !ofThisMachine.test(path));
 
-	it.each(
-		paths,
-	)('of %s prints that the real run checks more, unlike a dry run on a database', async (path) => {
+	it.each(paths)('of %s prints that the real run checks more, unlike one on a database', async (path) => {
 		const [words] = calls[path] ?? [[]];
 		const before = changes().length;
 		const all = [...path.split(' '), ...filled(words), '-n', '-o', 'json'];

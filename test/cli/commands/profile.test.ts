@@ -428,7 +428,7 @@ describe('mailctl profile', () => {
 		'version',
 		'completion bash',
 		'lists list --help -o json',
-	])('does not matter to mailctl %s, even if its configuration is broken or it is unknown', async (line) => {
+	])('may be unknown or in a broken file if the command is mailctl %s', async (line) => {
 		const home = await homeWith('{broken');
 		expect(await run(home, line.split(' '))).toMatchObject({ code: 0, stderr: '' });
 		const named = { HOME: home, MAILCTL_PROFILE: 'none', MAILCTL_BASE_URL: 'no url' };

@@ -340,10 +340,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each([
-			'csv',
-			'ndjson',
-		] as const)('writes to %s a file whose import and second export give the same file', async (format) => {
+		it.each(['csv', 'ndjson'] as const)('to %s gives the same file after an import', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

@@ -76,7 +76,7 @@ describe.each(roads)('send of a single message through mailctl %s', (_, words) =
 		[{ status: 302, headers: { location: '/elsewhere/' } }, 7],
 		[{ status: 400 }, 5],
 		[{ status: 401 }, 4],
-	])('if the answer is %j reports that nothing was sent, and exits with %d', async (answer, code) => {
+	])('given the answer %j exits with %d, because nothing was sent', async (answer, code) => {
 		const { run } = await startAnswering(answer);
 		expect((await run(words)).code).toBe(code);
 	});

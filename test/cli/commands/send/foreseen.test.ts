@@ -61,9 +61,7 @@ const refused: readonly [what: string, words: readonly string[], says: string][]
 ];
 
 describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
-	it.each(
-		refused,
-	)('fails because of %s with the same error in a dry run, a preview and a real run', async (_what, words, says) => {
+	it.each(refused)('fails alike in dry run, preview and send because of %s', async (_what, words, says) => {
 		const all = inFolder(['send', ...from.filter(() => !words.includes('--from')), ...words, ...audience]);
 		const real = await project.run([...all, '--no-wait']);
 		expect(real).toMatchObject({ code: 5, stderr: expect.stringContaining(`error: ${says}`) });
@@ -94,9 +92,7 @@ const unbegun: readonly [what: string, more: readonly string[], code: number, sa
 ];
 
 describe.each(Object.entries(audiences))('send of a campaign to %s', (_, audience) => {
-	it.each(
-		unbegun,
-	)('fails because of %s with the same error in a dry run and a real run', async (_what, more, code, says) => {
+	it.each(unbegun)('fails alike in dry run and send because of %s', async (_what, more, code, says) => {
 		const all = inFolder([
 			'send',
 			...from,

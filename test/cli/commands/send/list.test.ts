@@ -83,10 +83,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it.each([
-		[[]],
-		[['--bulk']],
-	])('sends bulk mail with List-Unsubscribe, given the options %j', async (words) => {
+	it.each([[[]], [['--bulk']]])('sends bulk mail with List-Unsubscribe, given %j', async (words) => {
 		await project.json(['engine', 'settings', 'set', 'public_url', 'https://m.example.com']);
 		const { stderr } = await project.run(agreed(...words));
 		expect(stderr).not.toContain('public_url');

@@ -235,8 +235,8 @@ describe('an interrupted campaign', () => {
 	});
 });
 
-describe('campaigns by name', () => {
-	it('of a list continues when it is resumed by name, and includes new subscribers', async () => {
+describe('an interrupted campaign to a list', () => {
+	it('continues by campaigns resume, and includes new subscribers', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);

@@ -214,7 +214,7 @@ describe('mailctl send at a given time', () => {
 		});
 	});
 
-	it('waits until the window opens, and can be canceled before', async () => {
+	it('waits until the window opens, and can be canceled before that', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
 		expect([run.code, run.stderr]).toEqual([

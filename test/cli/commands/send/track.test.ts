@@ -79,7 +79,7 @@ describe.each([
 			);
 	});
 
-	it('is the only way to avoid tracking, which is on by default', async () => {
+	it('is needed, because send tracks mail by default', async () => {
 		const place = await start();
 		const [one = [], , , , batch = []] = await ways(place.project);
 		for (const words of [one, [...one, '--track', 'on'], [...batch, '--track', 'on']])

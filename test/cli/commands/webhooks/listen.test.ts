@@ -57,7 +57,7 @@ describe('mailctl webhooks listen', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	it('requests a test with --test, prints it and ends', async () => {
+	it('requests a test call with --test, prints it and exits', async () => {
 		const { code, stdout } = await listen(['--register', '--test', '--once', '--wait', '1m', '-o', 'json'])
 			.running;
 		expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ verified: true, body: { test: true } }]]);
