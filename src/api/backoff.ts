@@ -11,7 +11,7 @@ export function backoff({ first, longest = Number.POSITIVE_INFINITY }: Backoff, 
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
 	const text = header?.trim() ?? '';
 	if (/^\d{1,15}$/.test(text)) return Number(text) * 1_000;
-	// Requires the name of a day, because Date.parse reads "-5" as a year.
+	// Requires the name of the weekday, because Date.parse reads "-5" as a year.
 	if (!/^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text)) return null;
 	const wait = Date.parse(text) - nowMs;
 	return Number.isNaN(wait) ? null : Math.max(0, wait);

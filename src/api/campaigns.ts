@@ -208,7 +208,7 @@ export function campaignState({
 	return is_finished ? 'finished' : 'sending';
 }
 
-/** True if only send calls made the campaign: its name is its UUID, it accepts no rows, and no page shows it. */
+/** True if only send calls made the campaign: its name is its UUID, it accepts no rows, and `page` omits it. */
 export function isOfCalls({ id, key }: Pick<CampaignStatus, 'id' | 'key'>): boolean {
 	return id === key;
 }
@@ -290,7 +290,7 @@ export interface Audiences {
 		call?: Call,
 	): Promise<AudiencePart>;
 	plan(request: TimingRequest, call?: Call): Promise<PlannedTiming>;
-	/** Returns at most 1,000 per call. */
+	/** Returns at most 1,000 people per call. */
 	leftOut(
 		id: Uuid,
 		request: { after?: number; limit?: number },
@@ -335,14 +335,14 @@ export interface Campaigns {
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** Marks the rows complete: later runs need no source. Throws `conflict` unless `position` rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;
-	/** Stages active subscribers and returns at most 100 rejects. A second call continues after the first. */
+	/** Stages active subscribers and returns at most 100 rejects. Another call continues where the last one stopped. */
 	addList(id: string, listId: number, call?: Call & { forMs?: number }): Promise<ListAck>;
 	/**
 	 * Lets workers lease the staged rows. Throws `conflict` if there are not exactly `expect_count` rows. Unlike the
 	 * option `--expect-count`, this count excludes suppressed recipients.
 	 */
 	release(id: string, expected: { expect_count: number }, call?: Call): Promise<void>;
-	/** With `forget`, deletes the campaign, but throws `conflict` if it was released. */
+	/** `forget` deletes a campaign, but throws `conflict` if the campaign was released. */
 	cancel(id: string, call?: Call & { forget?: boolean }): Promise<void>;
 	status(id: string, call?: Call): Promise<CampaignStatus>;
 	page(request: CampaignFilter & PageRequest, call?: Call): Promise<Page<Campaign>>;

@@ -50,7 +50,6 @@ export function assertNotHome(path: string): void {
 	if (path === homedir()) throw new HomeMissing(`the home folder ${path} does not exist`);
 }
 
-/** The code of a system error; empty for other errors. */
 export function codeOf(error: unknown): string {
 	return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -18,7 +18,7 @@ export interface EngineContext {
 
 export type StoreContext = Pick<EngineContext, 'store' | 'clock'>;
 
-/** `api`: another service sends the messages, and this database stores only the campaigns. */
+/** With the courier `api`, another service sends the messages, and this database stores only the campaigns. */
 export interface CampaignContext extends StoreContext, Pick<EngineContext, 'newId'> {
 	courier: Courier;
 }

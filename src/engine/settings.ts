@@ -160,7 +160,8 @@ function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const isReadable = (pem: string) => {
 		try {
-			// This parses the whole certificate. The build can load a function on demand, but not the class X509Certificate.
+			// `createPublicKey` parses the whole certificate. The build can load it on demand, but not the class
+			// X509Certificate.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;

@@ -134,7 +134,6 @@ describePostgres('engine migrate', (server) => {
 		await cli(['engine', 'migrate', '--from', from, '--to', to, '--yes', '-o', 'json', ...more], {
 			env: { HOME: project.folder },
 		});
-	/** Moves and expects exit 0. */
 	const moved = async (project: Project, from: string, to: string) => {
 		const result = await migrate(project, from, to);
 		expect({ code: result.code, stderr: result.code === 0 ? '' : result.stderr }).toEqual({
@@ -277,7 +276,6 @@ describePostgres('engine migrate', (server) => {
 		expect((await migrate(project, project.db, weak.href)).stderr).not.toContain('geheim');
 		await refused(project.db, 'postgres://user:geheim@127.0.0.1:1/x', 6, /cannot be reached/);
 		expect(existsSync(join(project.folder, 'x.db'))).toBe(false);
-		// The refused moves changed nothing.
 		expect((await project.run(['lists', 'list'])).code).toBe(0);
 		const dry = await migrate(project, project.db, url, '--dry-run');
 		expect(JSON.parse(dry.stdout)).toMatchObject({ dry_run: true, migrate: project.db });
@@ -391,7 +389,7 @@ describePostgres('engine migrate', (server) => {
 		expect(existsSync(file('a.db'))).toBe(false);
 		expect((await on(project, url)(['lists', 'update', '1', '--name', 'Changed'])).code).toBe(0);
 		await interrupted(project, url, file('b.db'));
-		// A move to another target starts over; the first target stays refused.
+		// A move to another target starts from the beginning, and commands still refuse the first target.
 		expect(await moved(project, url, file('c.db'))).toMatchObject({ kept: 0 });
 		expect((await on(project, file('c.db'))(['lists', 'list'])).stdout).toContain('Changed');
 		expect(errorOf(await migrate(project, url, file('b.db')))).toMatchObject({ code: 'moved' });

@@ -1,4 +1,3 @@
-// Secrets that are wrapped by a key outside the database.
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { chmod } from 'node:fs/promises';
@@ -50,7 +49,6 @@ beforeEach(async () => {
 	await project.json(['webhooks', 'secret']);
 });
 
-/** Returns every secret column as it is stored. */
 function stored(): string[] {
 	const db = new Database(project.db);
 	const texts = db

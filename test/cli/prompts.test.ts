@@ -11,7 +11,7 @@ import { typing } from '../support/typing.js';
 const ctrlC = '\x03';
 const ctrlD = '\x04';
 
-/** Shells call these commands, which answer missing values with nothing. */
+/** Shells call these commands, so they print nothing instead of asking for missing values. */
 const silent = new Set(['completion complete']);
 
 /** These commands have no `--db`. */

@@ -1,4 +1,3 @@
-/** Rates and limits: accepted and rejected forms, and the one form in which help, errors and documents write them. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

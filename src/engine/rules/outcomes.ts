@@ -10,7 +10,7 @@ export type DeliveryOutcome =
 	| { kind: 'bounced'; reply: Reply; suppress: boolean }
 	| { kind: 'failed'; reply: Reply; uncounted?: true }
 	| { kind: 'suppressed'; reply: Reply }
-	/** `due_at` delays the message, so that other messages are sent first. */
+	/** The message waits until `due_at`, so that other messages are sent first. */
 	| { kind: 'released'; why: 'infrastructure' | 'drain'; due_at?: Micros };
 
 export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | TransactionPhase;
@@ -134,7 +134,7 @@ interface FigureMove {
 	to: Micros;
 }
 
-/** Events may arrive out of order. An event before the earliest known one moves the count to its own day. */
+/** Events may arrive out of order. One before the earliest known event moves the count to the day of the new one. */
 export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
 	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
 	return audiences
@@ -192,9 +192,9 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Finds the recipients that a report names. A report without any of them comes from a forwarded mail, and counts only
- * if the message has a single recipient. It is rarely hard, because the bad address may be a member of a list at the
- * recipient's address. Matched by Message-ID, it must name no address, because replies and archives quote Message-IDs.
+ * Finds the recipients that a report names. If it names none, the mail was forwarded, so the report counts only for a
+ * message with one recipient. It is rarely hard, because the bad address may belong to a member of a list. If it was
+ * matched by Message-ID, it must contain no address, because replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,

@@ -77,7 +77,7 @@ export const limitSettings = {
 
 export interface SendLimit {
 	scope: LimitScope;
-	/** ASCII in lower case. `*` limits every domain that no other limit names, separately. Empty for `all`. */
+	/** ASCII in lower case. `*` applies separately to each domain that has no other limit. Empty for `all`. */
 	domain: string;
 	count: number;
 	window: Micros;
@@ -107,8 +107,8 @@ export function parseLimits(scope: LimitScope, text: string): ParsedLimits {
 }
 
 /**
- * Returns why no address can have a limit's domain (such as `gmail`), or null. Call it only before storing limits,
- * because stored limits must continue to apply.
+ * Returns the error for a limit whose domain no address can have, such as `gmail`; otherwise null. Call it only before
+ * storing limits, because stored limits must continue to apply.
  */
 export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 	const never = limits.find(

@@ -38,7 +38,7 @@ async function place() {
 
 type Call = (words: readonly string[]) => Promise<{ code: number; stdout: string; stderr: string }>;
 
-/** Checks on a target that `apply` creates everything, then changes nothing, then applies a change and prunes. */
+/** Expects that `apply` creates everything, then changes nothing, and then updates, creates and prunes. */
 async function expectRoad(call: Call, write: (text: string) => Promise<string>, text: string, count: number) {
 	const file = await write(text);
 	const rows = (stdout: string): { action: string; name: string }[] => JSON.parse(stdout);

@@ -35,7 +35,7 @@ describe('mailctl demo', () => {
 		const { code, stdout } = await cli(['demo', '-q', '--no-color'], { columns });
 		expect(code).toBe(0);
 		const lines = stdout.split('\n');
-		// A word that is wider than the terminal is not broken.
+		// The demo does not break a word that is wider than the terminal.
 		const long = lines.filter((line) => line.length >= columns + 1 && line.trim().includes(' '));
 		expect(long).toEqual([]);
 		const [, commands = ''] = stdout.split('The commands:\n');

@@ -1,4 +1,3 @@
-/** Tables in old code pages: a command reports the encoding that it guesses, or exits with 2 and lists candidates. */
 import iconv from 'iconv-lite';
 import { beforeEach, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';

@@ -1,4 +1,3 @@
-// `engine check`: intact databases, wrong counters and their repair.
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';

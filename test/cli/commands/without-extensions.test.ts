@@ -1,4 +1,4 @@
-// A service with only the documented API: several requests replace one transaction of the engine.
+// With a service that has only the documented API, several requests replace one transaction of the engine.
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Api } from '../../../src/api/api.js';
 import { Interrupted } from '../../../src/cli/frame/errors.js';

@@ -1,4 +1,3 @@
-// `doctor` on a database: its output, its exit codes, and that it changes nothing.
 import { createHash } from 'node:crypto';
 import { chmodSync, statSync } from 'node:fs';
 import {

@@ -1,4 +1,3 @@
-// `doctor` on services: a mailctl server, other services, and connections that fail.
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';

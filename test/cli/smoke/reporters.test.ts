@@ -1,4 +1,3 @@
-// The report of `smoke` as text, TAP, JUnit and JSON.
 import { describe, expect, it } from 'vitest';
 import { paint } from '../../../src/cli/render/terminal.js';
 import type { CheckResult, SmokeReport } from '../../../src/cli/smoke/model.js';

@@ -1,4 +1,3 @@
-// `smoke` on a database: its options, its output and its report file.
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

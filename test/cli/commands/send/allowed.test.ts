@@ -6,7 +6,7 @@ import { makeProject, type Project } from '../../../support/project.js';
 
 let project: Project;
 beforeEach(async () => {
-	// Nothing listens on this port, so a message that the profile allows ends with 14.
+	// Nothing listens on port 1, so a send that the profile allows exits with 14.
 	project = await makeProject({ smtp: 1 });
 	const profile = { db: project.db, allowRecipients: ['*@example.com', 'me@*'] };
 	await mkdir(join(project.folder, '.config/mailctl'), { recursive: true, mode: 0o700 });

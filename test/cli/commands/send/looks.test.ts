@@ -1,4 +1,3 @@
-// `--preview-as` shows the message to one recipient, and `--preview browser` opens a message in a browser.
 import { chmod, readdir, readFile, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,3 @@
-// `--markdown-file` of `send` and of `templates`.
 import PostalMime from 'postal-mime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../../support/project.js';

@@ -65,7 +65,7 @@ describe('rows that send reads from a pipe', () => {
 
 	it('appear in a preview before the pipe ends', async () => {
 		const row = 'email,name\nann@example.com,Ann\n';
-		// More bytes than the detection of the encoding reads.
+		// More bytes than `send` reads to detect the encoding.
 		const more = 'bob@example.com,Bob\n'.repeat(100_000);
 		const shown = await project.run([...mail, '--csv', '-', '--preview', 'text'], {
 			stdin: open(row + more),

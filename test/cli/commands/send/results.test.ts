@@ -1,4 +1,3 @@
-// `--results` writes new files, replaces only results of the same campaign, and refuses other files.
 import { spawn } from 'node:child_process';
 import { mkdir, readFile, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -14,7 +14,9 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/** Starts a mail server that holds each address except the first until `pass` is called with it. */
+/**
+ * Starts a mail server that delays its reply for each address but the first, until `pass` is called with the address.
+ */
 async function startGate() {
 	const waiting = new Map<string, () => void>();
 	const open = new Set(['first@example.com']);

@@ -53,7 +53,6 @@ async function jobs(project: Project): Promise<Record<Kind, Typed>> {
 	};
 }
 
-/** Runs a typed command with more options. */
 type Run = (typed: Typed, ...more: readonly string[]) => Promise<CliResult>;
 
 const runIn =
@@ -73,7 +72,7 @@ const documentOf = ({ code, stdout, stderr }: CliResult): unknown => {
 
 const waysOn = (name: string) => `mailctl .*campaigns resume ${name} continues it; `;
 const refusal = (what: string, ways = '') => {
-	// An unfinished campaign may be a repetition itself, so `--again` beside it needs another name.
+	// `--again` needs another name here, because the unfinished campaign may be a repetition itself.
 	const again =
 		ways === '' ? 'add --again to send it once more' : '--again with another --campaign sends it once more';
 	return expect.stringMatching(new RegExp(`^error: ${what}; nothing was sent\nhint: ${ways}${again}\n$`));
@@ -258,7 +257,6 @@ describe('send of the same mail to the same recipients', () => {
 	const base = (file: string, ...more: string[]) => [
 		...['send', '--csv', file, ...mail, ...options, ...values, ...more, ...agreed],
 	];
-	/** Replaces words of a command. */
 	const instead = (words: readonly string[], changes: Readonly<Record<string, string>>) =>
 		words.map((word) => changes[word] ?? word);
 

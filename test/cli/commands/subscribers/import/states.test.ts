@@ -1,4 +1,4 @@
-// Columns that say who may get mail. An import never ignores one, so a person who left does not come back as active.
+// An import never ignores columns that say who may get mail. Otherwise people who unsubscribed would become active.
 import { readFile } from 'node:fs/promises';
 import { beforeEach, expect, it } from 'vitest';
 import { type CliResult, cli } from '../../../../support/cli.js';
