@@ -36,6 +36,6 @@ it.each<[string, boolean]>([
 	expect(isLoopbackUrl(url)).toBe(is);
 });
 
-it('an IPv6 address is recognized as this machine without brackets', () => {
+it('an IPv6 address of this machine is recognized even without brackets', () => {
 	expect(['::1', '::ffff:7f00:1', '::2'].map(isLoopback)).toEqual([true, true, false]);
 });

@@ -177,7 +177,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['where_not_opened', { where_not_opened: ['x'] }],
 				['window', { window: '9-18' }],
 				['time_zone', { time_zone: 'Mars/Olympus' }],
-			])('with the field %s: %j', async (field, more) => {
+			])('with an error in the field %s: %j', async (field, more) => {
 				for (const work of [
 					() => audiences.foresee(spec(more), { list_id: lists.readers }),
 					() => ext.campaigns.open(null, spec(more)),
@@ -228,7 +228,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['at', { at: '2026-02-30 09:00' }],
 				['window', { window: '9-18' }],
 				['window', { window: '09:00-09:00' }],
-			])('are rejected with the field %s: %j', async (field, request) => {
+			])('are rejected with an error in the field %s: %j', async (field, request) => {
 				await expect(audiences.plan(request)).rejects.toMatchObject({
 					code: 'invalid',
 					fields: { [field]: [{ code: 'invalid' }] },

@@ -138,7 +138,7 @@ describe('engine backup', () => {
 	});
 
 	it.skipIf(!hasStrace)(
-		'that is killed or fails at any moment leaves the old backup or a complete new one (needs strace)',
+		'that is killed or fails leaves the old backup or a complete new one (needs strace)',
 		async () => {
 			const { folder, env, run, json } = workplace(3_000);
 			const file = join(folder, 'copy.db');

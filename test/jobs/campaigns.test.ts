@@ -153,7 +153,7 @@ it('a joined column still has its own variable, unless it is mapped or left out'
 	]);
 });
 
-describe('a text that names a column instead of its variable', () => {
+describe('the columns that a text names instead of their variables', () => {
 	it.each([
 		['Hello #Имя#!', [['Имя', 'Имя', 'imya']]],
 		[
@@ -181,7 +181,7 @@ describe('a text that names a column instead of its variable', () => {
 		['No. #5 in #Имя#', [['Имя', 'Имя', 'imya']]],
 		['a { color: #fff } b { color: #000; } #city', []],
 		['nothing', []],
-	])('is detected: %j', (text, expected) => {
+	])('are listed for %j', (text, expected) => {
 		expect(found(text)).toEqual(expected);
 	});
 });

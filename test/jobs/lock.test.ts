@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe('a lock on a file', () => {
-	it('is refused while another process holds it, with its id, and is free after that process is killed', async () => {
+	it('is refused with the id of its holder, and is free after the holder is killed', async () => {
 		const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'pipe', 'inherit'] });
 		const exit = once(child, 'exit');
 		await once(createInterface({ input: child.stdout }), 'line');

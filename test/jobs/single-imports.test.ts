@@ -230,7 +230,7 @@ describe('a request without an answer', () => {
 		await refuses(importRows([['email'], ...many]), 'network');
 	});
 
-	it('with 5xx rejects only the row that causes it', async () => {
+	it('that gets a 5xx rejects only its own row', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create ann@example.com') throw new ApiError('server_error', 'HTTP 500');

@@ -175,7 +175,7 @@ describe('mails composed by threads', () => {
 		});
 	});
 
-	it('are composed again by the process, as unsendable, if the thread cannot compose them', async () => {
+	it('are reported as unsendable if a thread cannot compose them', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		await whileComposing(ahead, 200, async () => {

@@ -35,16 +35,16 @@ function open(deadlineMs: number): RequestThread<string, string> {
 	return thread;
 }
 
-it('the deadline does not pass for a thread that waits for a CPU', async () => {
+it('the deadline for a thread does not pass while the thread waits for a CPU', async () => {
 	expect(await open(1000).ask('wait')).toBe('wait');
 });
 
-it('the deadline passes for a thread that computes, or that waits twelve times as long', async () => {
+it('the deadline for a thread passes while the thread computes, or waits twelve times as long', async () => {
 	await expect(open(300).ask('compute')).rejects.toThrow('it took longer than 300 ms');
 	await expect(open(20).ask('waitForever')).rejects.toThrow('it took longer than 20 ms');
 });
 
-it('the deadline does not pass while the process is blocked', async () => {
+it('the deadline for a thread does not pass while the process is blocked', async () => {
 	const { ask } = open(100);
 	await ask('answer');
 	const before = Atomics.load(answered, 0);

@@ -119,7 +119,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await statusOf(other)).toMatchObject({ messages: { leased: 1 } });
 		});
 
-		it('can be canceled with messages that a dead worker has leased', async () => {
+		it('can be canceled although a dead worker has leased some of its messages', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			const [leased] = await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon + 2 * hour });

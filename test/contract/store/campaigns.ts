@@ -70,7 +70,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			});
 		});
 
-		it('cancel unsent messages after a release, and record the outcome of leased ones', async () => {
+		it('that are canceled after their release cancel unsent messages, and record outcomes of leased ones', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await deliver(store, { kind: 'sent', reply: accepted250 });
 			const [leased] = await lease(store, { max: 1 });

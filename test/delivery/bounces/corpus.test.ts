@@ -57,7 +57,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(missed.length / bounces.length, missed.map(({ name }) => name).join()).toBeLessThanOrEqual(0.02);
 	});
 
-	it('are classified as hard or soft correctly in 90 % of cases, and in 85 % for unknown addresses', () => {
+	it('are classified as hard or soft correctly in 90 % of cases, in 85 % for unknown addresses', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard !== isHard(recorded));
 		expect(pairs.length).toBeGreaterThan(250);
 		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.1);

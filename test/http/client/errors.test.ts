@@ -121,7 +121,7 @@ describe('an error for the whole request', () => {
 		expect(refusal(status, { detail: 'x' }).code).toBe(code);
 	});
 
-	it('has the code parse_error only if a header says so', () => {
+	it('has the code parse_error only if a 400 names it in a header', () => {
 		const header = { 'x-error-code': 'parse_error' };
 		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
 		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');

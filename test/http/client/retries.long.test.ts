@@ -128,7 +128,7 @@ describe('a request that may have been processed is repeated if that has no othe
 
 	it.each(
 		faults,
-	)('never after %s if it is POST, PATCH, a test of a webhook, or a send to another service', async (_, act) => {
+	)('never after %s if it is POST, PATCH, a webhook test, or a send to another service', async (_, act) => {
 		const { api } = client;
 		for (const call of [
 			() => api.lists.create(input),

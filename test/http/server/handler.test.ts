@@ -37,7 +37,7 @@ describe('bodies', () => {
 		expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
 	});
 
-	it('escape U+2028 in pages and slices encoded by the database', async () => {
+	it('of pages and slices that the database encodes escape U+2028 too', async () => {
 		await wire('POST', '/sub/lists/', { body: list });
 		const person = { email: 'a@example.com', name: 'é"\u2028\u2029"results":[]' };
 		await wire('POST', '/sub/lists/1/subscribers/', { body: person });
@@ -64,7 +64,7 @@ describe('bodies', () => {
 		expect(answer.headers.get('x-error-code')).toBe('parse_error');
 	});
 
-	it('with lone surrogates and NUL are rejected by field', async () => {
+	it('with lone surrogates or NUL are rejected, and the error names the field', async () => {
 		const raw = '{"name": "a\\ud800b", "email_reason": "x\\u0000y"}';
 		const answer = await wire('POST', '/sub/lists/', { raw });
 		expect(answer.status).toBe(400);

@@ -132,7 +132,7 @@ describe('a large request', () => {
 		expect(await third.read()).toMatchObject({ status: 201 });
 	});
 
-	it('is read to its end if its body is short, and the connection continues', async () => {
+	it('that gets a 503 is read to its end if its body is short, and the connection continues', async () => {
 		await start({ server: { limits: { maxBytesInFlight: 1000 } } });
 		const wire = await open();
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 60000\r\n\r\n`;
@@ -142,7 +142,7 @@ describe('a large request', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('gets 503 above the number of concurrent requests', async () => {
+	it('gets 503 if too many requests run at once', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { limits: { maxRequests: 2 } },

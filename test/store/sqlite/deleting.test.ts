@@ -56,7 +56,7 @@ describe('a list with many subscribers', () => {
 		expect(await deleteInSlices(steps, deletion, 2)).toBe(false);
 	});
 
-	it('keeps subscribers after a kill, but no waiting mail, and is deleted by the next call', async () => {
+	it('keeps some subscribers and no waiting mail after a kill, until the next call deletes it', async () => {
 		const { core, steps, failAfter, left, sound } = startLists();
 		failAfter(2);
 		await expect(deleteInSlices(steps, deletion, 2)).rejects.toThrow('the process was killed');
@@ -67,7 +67,7 @@ describe('a list with many subscribers', () => {
 		sound();
 	});
 
-	it('keeps subscribers if the caller disconnects, and is deleted by the next call', async () => {
+	it('keeps some subscribers if the caller disconnects, until the next call deletes it', async () => {
 		const { core, writer, steps, left, sound } = startLists();
 		const gone = new AbortController();
 		const deleting = deleteInSlices(stoppable(steps, { signal: gone.signal }), deletion, 2);
