@@ -30,7 +30,7 @@ export async function setup(): Promise<void> {
 	await bundleThreads();
 }
 
-/** Removes folders of killed runs, whose process is gone and which nothing has changed for an hour. */
+/** Removes the folders of killed runs if their process is gone and nothing has changed them for an hour. */
 export function removeLeftovers(parent: string, now: number): void {
 	for (const name of readdirSync(parent).filter((one) => one.startsWith(prefix))) {
 		const [, pid] = /^([0-9a-z]+)-.{6}$/.exec(name.slice(prefix.length)) ?? [];

@@ -11,8 +11,8 @@ const root = join(import.meta.dirname, '../src');
 const length = 40_000;
 const maxMs = 30;
 /**
- * A text of an eighth of the length is skipped if it takes less. With quadratic time, 0.5 ms for an eighth means 30 ms
- * for the whole.
+ * A text of an eighth of the length is skipped if it takes less than this. With quadratic time, 0.5 ms for an eighth
+ * means 30 ms for the whole text.
  */
 const trivialMs = 0.25;
 

@@ -61,7 +61,7 @@ const anyName = fc.oneof(
 );
 
 describe('a header field', () => {
-	it('is composed if a send call accepts it, and rejected if its name is reserved or too long', () => {
+	it('is written if a send call accepts it, and rejected if its name is reserved or too long', () => {
 		fc.assert(
 			fc.property(anyName, text, (name, value) => {
 				const send = {

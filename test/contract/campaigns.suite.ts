@@ -161,7 +161,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			await refuses(ext.campaigns.results('00000000-0000-4000-8000-000000000000', {}), 'not_found');
 		});
 
-		it('have no rows after they are canceled before their release', async () => {
+		it('lose their rows when they are canceled before their release', async () => {
 			const { id } = await ext.campaigns.open(unique('job'), spec());
 			await ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }, { to: 'no' }] });
 			await ext.campaigns.cancel(id);

@@ -388,7 +388,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(senders.delete(made.id), 'not_found');
 			});
 
-			it('may be used from their creation, and only with their current address', async () => {
+			it('can be used right after their creation, and only with their current address', async () => {
 				const from_email = `${unique('moved')}@example.com`;
 				const { id } = await api.senders.create({ from_email });
 				const mail = (from: string) => ({ from, to: ['a@example.com'], subject: 'S', text_body: 'T' });
@@ -681,7 +681,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await reopen()).toMatchObject({ id, position: 0 });
 			});
 
-			it('are limited to ten thousand and 4 MiB at once', async () => {
+			it('are limited to ten thousand recipients and 4 MiB per batch', async () => {
 				const { campaigns, id } = await opened();
 				const recipients = Array.from({ length: 10_000 }, (_, n) => ({
 					to: `n${n}@example.com`,

@@ -44,7 +44,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await suppressions.page({ email__icontains: email.slice(0, 5).toUpperCase() })).count).toBe(2);
 		});
 
-		it('are paged with links that keep the filter, and sliced by key', async () => {
+		it('have pages whose links keep the filter, and slices by key', async () => {
 			const emails = [unique('page'), unique('page'), unique('page')];
 			for (const email of emails) await suppressions.create({ email });
 			const filter = { email__icontains: 'page' };

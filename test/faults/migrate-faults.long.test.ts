@@ -1,6 +1,6 @@
 /**
- * `engine migrate` with a full disk, remote or local, and with a server that refuses the password meanwhile. The error
- * says how to continue, one database is in use at any time, and a second run continues.
+ * `engine migrate` with a full remote or local disk, and with a server that then refuses the password. The error says
+ * how to continue, one database is in use at any time, and a second run continues.
  */
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -170,7 +170,7 @@ export const sharing: Readonly<Record<string, Racing>> = {
 		}),
 	acceptSubmission: (_, racer) =>
 		call('acceptSubmission', { ...(fresh[racer] ?? submissionOf([])), key: null }),
-	// Lease all due messages: which ones would be left is not defined if several leases run at once.
+	// Each lease takes all due messages, because it is undefined which ones concurrent leases would leave.
 	lease: () => call('lease', { owner: 'other', now: noon, until: noon + hour, max: 6, scope: null }),
 	renew: ({ leased, expired }) =>
 		call('renew', {

@@ -1,4 +1,4 @@
-/** The synchronous core on an in-memory database, with a writer whose groups are counted and can fail. */
+/** The synchronous core on an in-memory database. Tests can count the writer's groups and make them fail. */
 import { hostname } from 'node:os';
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';

@@ -24,7 +24,7 @@ export async function startNameServer(zones: Record<string, Zone> = {}): Promise
 	return { address: `127.0.0.1:${socket.address().port}`, zones, close: () => socket.close() };
 }
 
-/** Repeats the question, followed by the records (RFC 1035 s.4). */
+/** Returns an answer: the question, followed by the records (RFC 1035 s.4). */
 function answer(query: Buffer, zones: Readonly<Record<string, Zone>>): Buffer {
 	const { name, end } = readName(query);
 	const type = query.readUInt16BE(end);

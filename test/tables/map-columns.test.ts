@@ -238,7 +238,7 @@ describe('column names in other languages', () => {
 		});
 	});
 
-	it('yield to an English name, to a field of that name and to --map', () => {
+	it('do not count as the email beside an English name, a field of that name, or --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
 			findings: [{ code: 'unknown', column: 'Courriel' }],

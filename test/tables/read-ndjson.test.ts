@@ -43,7 +43,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('expand meta, as an object or JSON text, and keep other nested values as JSON', async () => {
+	it('have a column for each key of meta, and keep other nested values as JSON', async () => {
 		const table = await readTable(
 			[
 				'{"email":"a@x","meta":{"city":"Oslo","age":7,"vip":true},"tags":["x"]}',
@@ -101,7 +101,7 @@ describe('lines of JSON', () => {
 		expect(rows.at(-1)).toMatchObject({ line: 12 });
 	});
 
-	it('keep all digits of numbers, or are invalid', async () => {
+	it('keep every digit of their numbers, or are reported as invalid', async () => {
 		const { rows } = await readTable(
 			[
 				'{"email":"a@x","n":5.0,"meta":{"v":5.0,"w":0.1}}',
@@ -125,7 +125,7 @@ describe('lines of JSON', () => {
 		expect([rows[0], rows.at(-1)]).toMatchObject([{ nested: [2] }, { line: 8_001, nested: [1] }]);
 	});
 
-	it('accept late keys of meta with their types', async () => {
+	it('may have keys of meta that no earlier line has, and keep their types', async () => {
 		const many = '{"email":"a@example.com","meta":{}}\n'.repeat(8_000);
 		const { header, rows } = await readTable(
 			`${many}{"email":"b@x","meta":{"city":"Oslo","age":7,"note":""}}\n`,

@@ -16,7 +16,7 @@ import {
 } from './fixture.js';
 
 const second: Micros = 1_000_000;
-/** A sent message counts for the window and up to 1/64 of the window longer. */
+/** A sent message counts for at most 65/64 of the window. */
 const slack = 64;
 
 export function describeLimits(open: OpenEmpty): void {
@@ -42,7 +42,7 @@ export function describeLimits(open: OpenEmpty): void {
 		const domains = (leased: readonly Leased[]) => leased.map(({ to }) => to.split('@')[1]).sort();
 		const turn = (now: Micros) => store.reads.nextTurn({ scope: null, now });
 
-		it('allow their number of messages, and more after those leave the window', async () => {
+		it('allow as many messages as they say, and more once those have left the window', async () => {
 			await limit({ send_limit: '3/1h' });
 			await send(store, people('a.test', 5));
 			const first = await lease(store);

@@ -31,7 +31,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 			expect(await recipients(['a@example.org'], { list_id })).toEqual(['a@example.org']);
 		});
 
-		it('repeats its answer to the same key and body for a day', async () => {
+		it('repeats its answer to the same idempotency key and body for a day', async () => {
 			const key = { scope: 'token', key: 'k', fingerprint: 'f' };
 			const first = submissionOf(['a@example.org'], { type: 'BULK' });
 			const accepted = await store.writes.acceptSubmission({ ...first, key });
@@ -46,7 +46,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 			expect(await messageIds(store)).toHaveLength(3);
 		});
 
-		it('does not store the key of a rejected call', async () => {
+		it('does not store the idempotency key of a rejected call', async () => {
 			const key = { scope: '', key: 'k', fingerprint: 'f' };
 			const refused = submissionOf(['a@example.org'], { from_key: 'eve@example.org' });
 			await store.writes.acceptSubmission({ ...refused, key });

@@ -27,7 +27,7 @@ describe('limits', () => {
 		expect(parsed('all', text)).toEqual([{ scope: 'all', domain: '', count, window }]);
 	});
 
-	it('name one or many domains, in ASCII and lower case', () => {
+	it('can name several domains, which become lower-case ASCII', () => {
 		expect(parsed('recipient', 'Gmail.com=100/1h,BÜCHER.example=2/s, *=10/s')).toEqual([
 			{ scope: 'recipient', domain: 'gmail.com', count: 100, window: hour },
 			{ scope: 'recipient', domain: 'xn--bcher-kva.example', count: 2, window: second },

@@ -34,7 +34,7 @@ function post(body: string, more = ''): string {
 }
 const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\n${host}${token}${more}\r\n`;
 
-describe('a large request', () => {
+describe('a request near a limit', () => {
 	it('gets 414 for a URL over 8 KiB, and the connection continues', async () => {
 		await start();
 		const wire = await open();
@@ -480,7 +480,7 @@ describe('HTTP features', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('include an answer to an unauthorized client before its body', async () => {
+	it('include an answer to an unauthorized client before its body has arrived', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${json}Content-Length: 10000000\r\n\r\n`);

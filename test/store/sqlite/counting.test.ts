@@ -40,7 +40,7 @@ function planOf(operation: keyof Operations, command: object): string[] {
 	);
 }
 
-/** Returns steps of the plan that walk messages without an index made for counting. */
+/** Returns the steps of a query plan that read messages without an index made for counting. */
 function walks(plan: readonly string[]): string[] {
 	const table = /^(SCAN|SEARCH) (m|messages)\b/;
 	const index = /INDEX messages_(over|due|uncertain)\b|INTEGER PRIMARY KEY/;

@@ -45,7 +45,7 @@ describe('a batch in slices', () => {
 	});
 });
 
-describe('batches sent before the previous answer', () => {
+describe('batches sent without waiting for the previous answer', () => {
 	const setup = () => startLine({ rows: () => 100, took: () => undefined });
 
 	it('are stored in order in one commit', async () => {
@@ -64,7 +64,7 @@ describe('batches sent before the previous answer', () => {
 		expect(groups() - before).toBe(1);
 	});
 
-	it('do not share a commit after ten thousand rejected rows', async () => {
+	it('share no commit after ten thousand rejected rows', async () => {
 		const { line, command, groups } = startLine({ rows: () => 100_000, took: () => undefined });
 		const before = groups();
 		const bad = Array.from({ length: 5_000 }, () => 'no address');
