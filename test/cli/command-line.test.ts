@@ -36,11 +36,15 @@ describe('a hint', () => {
 
 	it.each<[string, Hint, string]>([
 		[
-			'without a target',
+			'that needs no target',
 			[mailctl('profile', 'use', 'prod'), '; ', mailctl('config', 'path'), '; ', mailctl('login')],
 			'mailctl profile use prod; mailctl config path; mailctl login',
 		],
-		['with a target', mailctl('engine', 'init', '--db', 'other.db'), 'mailctl engine init --db other.db'],
+		[
+			'that names its target',
+			mailctl('engine', 'init', '--db', 'other.db'),
+			'mailctl engine init --db other.db',
+		],
 		['with a profile', mailctl('lists', 'list', '-p', 'prod'), 'mailctl lists list -p prod'],
 		[
 			'with a global option before the command',
@@ -48,7 +52,7 @@ describe('a hint', () => {
 			'mailctl --profile prod … goes there',
 		],
 		['with --help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
-		['of help', mailctl('--help'), 'mailctl --help'],
+		['that prints help', mailctl('--help'), 'mailctl --help'],
 	])('adds no target to a command %s', (_what, hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});

@@ -112,7 +112,7 @@ describe('the command line', () => {
 		['lists', 'list', '--match', '--limit'],
 		['lists', 'list', '--profile', '--all'],
 		['send', '--list', '1', '--from', 'a@example.com', '--subject', 's', '--text', '--preview', 'text'],
-	])('rejects an option whose value is missing: %j', async (...words) => {
+	])('rejects an option if the next option stands where its value belongs (%#)', async (...words) => {
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect(code).toBe(2);
 		expect(stderr).toMatch(/^error: --[a-z]+ has no value: --[a-z-]+ is an option\n$/);

@@ -11,7 +11,7 @@ const all = await allCommands();
 /** The commands fail before they connect, so nothing listens here. */
 const nowhere = ['--base-url', 'http://127.0.0.1:9', '--retries', '0'];
 
-describe('an update without a change', () => {
+describe('an update', () => {
 	const updates = all.filter(({ path }) => path.endsWith(' update'));
 	const texts = {
 		'lists update': 'nothing to change: give one of --name, --email-reason, --public-name',
@@ -23,11 +23,13 @@ describe('an update without a change', () => {
 			'nothing to change: give one of --url, --type, --login, --password-file, --password-stdin, --auth, --no-auth',
 	};
 
-	it('has a case here for every update command', () => {
+	it('has a case here for each command', () => {
 		expect(updates.map(({ path }) => path)).toEqual(Object.keys(texts));
 	});
 
-	it.each(Object.entries(texts))('is rejected without a request: %s', async (path, text) => {
+	it.each(
+		Object.entries(texts),
+	)('without a change is rejected before any request: %s', async (path, text) => {
 		const stderr = `error: ${text}\n`;
 		const words = path.split(' ');
 		for (const more of [['1'], ['1', '--dry-run'], [], path === 'templates update' ? [] : ['1', '--replace']])
@@ -40,7 +42,7 @@ describe('an update without a change', () => {
 		});
 	});
 
-	it.each(updates)('is accepted with any one option: $path', async ({ path, command }) => {
+	it.each(updates)('with any one change is accepted: $path', async ({ path, command }) => {
 		for (const [key, spec] of Object.entries(command.options)) {
 			if (command.changes?.includes(key) !== true) continue;
 			for (const flag of flagsOf(key, spec)) {

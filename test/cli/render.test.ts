@@ -166,7 +166,7 @@ describe('colour', () => {
 		['auto', { TERM: 'dumb' }, false],
 		['always', { NO_COLOR: '1' }, true],
 		['never', { FORCE_COLOR: '1' }, false],
-	] as const)('in the mode %s with the environment %j on a terminal is %s', (mode, env, expected) => {
+	] as const)('with --color %s and the environment %j is on in a terminal: %s', (mode, env, expected) => {
 		expect(hasColor(terminal, mode, env)).toBe(expected);
 	});
 

@@ -206,7 +206,7 @@ describe('an answer at a base URL', () => {
 		['{"version": {"toString": 1}, "extensions": 7}', 'of unknown version with no extensions'],
 		['{"version": "1.2", "extensions": [{}, "messages", 5]}', '1.2 with messages'],
 		[`{"version": "${'9'.repeat(4_000)}"}`, `${'9'.repeat(99)}… with no extensions`],
-	])('is quoted only where the server describes itself in text: %.40s', async (members, message) => {
+	])('is quoted only where the server describes itself in text (%#)', async (members, message) => {
 		const root = JSON.stringify({ service: 'mailctl', ...JSON.parse(members) });
 		const { of } = await asked(page, { paths: { '/': root, '/readyz': '{}' } });
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
@@ -229,7 +229,7 @@ describe('an answer at a base URL', () => {
 it.each([
 	['https://mail.example.com/api/sub/lists/', 'https://mail.example.com/api/sub/lists/'],
 	[`http://elsewhere.example.com/${'x'.repeat(3_000)}`, `http://elsewhere.example.com/${'x'.repeat(70)}…`],
-])('doctor reports a redirect to %.60s as a problem', async (location, shown) => {
+])('doctor reports a redirect as a problem, and prints where it leads (%#)', async (location, shown) => {
 	const redirect: RequestListener = (_, response) => response.writeHead(301, { location }).end();
 	const { of } = await doctor(await listening(createServer(redirect)), service);
 	expect(of('service.answers')).toMatchObject({ level: 'problem', message: `it redirects to ${shown}` });

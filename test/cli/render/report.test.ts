@@ -22,7 +22,7 @@ const details = {
 } as unknown as ReportDetails;
 
 describe('a report on a terminal', () => {
-	it.each(['bars', 'spark'] as const)('prints "no events" instead of empty %s', (chart) => {
+	it.each(['bars', 'spark'] as const)('prints "no events" instead of the chart %s', (chart) => {
 		const data = [{ date: '15.11.2026', sent: 0, opened: 0 }];
 		const lines = renderReport({ ...page, report: { total, data }, chart }, options);
 		expect(lines.slice(-2)).toEqual(['', 'no events']);

@@ -50,7 +50,7 @@ describe.each(['a database', 'a server'])('repeating an idempotency key on %s', 
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
-		])('reports the earlier %s mail, and sends nothing', async (what, to, code, outcome) => {
+		])('reports %s mail as before, and sends nothing', async (what, to, code, outcome) => {
 			const words = [
 				...mail,
 				'--to',

@@ -142,7 +142,7 @@ describe('subscribers import on a terminal', () => {
 		expect(shown).not.toMatch(/What is the column|the same without questions/);
 	});
 
-	it.each(['\x03', '\x04'])('imports nothing if the user leaves the guide', async (key) => {
+	it.each(['\x03', '\x04'])('imports nothing if the user leaves with %j', async (key) => {
 		const { code, json } = await guided(people, [['Umsatz', key, 'all']]);
 		expect(code).toBe(130);
 		expect(await json(['lists', 'get', '1'])).toMatchObject({ overall_subscribers_count: 0 });

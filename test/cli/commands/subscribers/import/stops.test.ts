@@ -72,7 +72,7 @@ describe('an interrupted import', () => {
 	it.each([
 		[2, [], 'what was acknowledged stays; run the same command with --resume to go on'],
 		[2, ['--resume'], 'what was acknowledged stays; run the same command with --resume to go on'],
-	] as const)('that stops at batch %i %j because the server’s disk is full prints how to continue', async (at, more, hint) => {
+	] as const)('prints how to continue if the server’s disk is full at batch %i, with the options %j', async (at, more, hint) => {
 		const path = await project.file('people.csv', people(12));
 		if (more.length > 0) await stopAfterTwoBatches(path);
 		const full = new ApiError('storage_full', 'The service answered 507: The disk of the service is full.', {
