@@ -292,7 +292,7 @@ async function resolve(
 	const recipients = to.map(({ address, key }) => ({ to: address, to_key: key }));
 	try {
 		const resolved = await resolveContent(context, send);
-		// The id is a hash of the request, so repeating a row after a crash does not create a second submission.
+		// The id is a hash of the request, so a row repeated after a crash is the same submission.
 		const id = messageUuid(campaign, canonicalJson(said));
 		const submission = submissionOf(send, resolved, { id, now: context.clock.now() });
 		return { kind, alike: messageUuid(campaign, alike), submission, recipients, ...place };

@@ -86,9 +86,7 @@ export function opaqueContent(
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
-/**
- * Rejects HTML that is nested too deeply for parsers, and bodies with more variables than a server fills in quickly.
- */
+/** Rejects HTML nested too deeply for parsers, and more variables than a server fills in quickly. */
 export async function bodyErrors(bodies: {
 	text_body?: string | null;
 	html_body?: string | null;

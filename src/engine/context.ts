@@ -41,7 +41,7 @@ export function checked<T>(
 	return parsed.value;
 }
 
-/** Runs the store's checks on the good fields even if others are bad, because a 400 answer names every bad field. */
+/** Also checks the good fields in the store if others are bad: a 400 answer names every bad field. */
 export async function checkedBeside<T>(
 	parsed: Parsed<T>,
 	fieldErrors: (good: NoInfer<Partial<T>>) => Promise<FieldErrors>,

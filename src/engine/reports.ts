@@ -198,7 +198,7 @@ function between(numbers: readonly number[]): number[] {
 	return Array.from({ length: Math.max(...numbers) - first + 1 }, (_, index) => first + index);
 }
 
-/** If a bot opens a message on one day and a person on a later day, the message counts on both days. */
+/** A message counts on both days if a bot opens it first and a person opens it later. */
 function sumOf(counts: readonly TypedCount[]): Figures {
 	const sum = (type: TypedCount['type'], audience: TypedCount['audience'] = 'all') =>
 		counts.reduce((all, one) => (one.type === type && one.audience === audience ? all + one.count : all), 0);

@@ -1,4 +1,4 @@
-/** Each option of each command rejects a bad value with exit 2, its own name, the value and the expected form. */
+/** Each option rejects a bad value with exit 2, and prints its name, the value and the expected form. */
 import { describe, expect, it } from 'vitest';
 import { flagOf, type OptionSpec } from '../../src/cli/frame/command.js';
 import type { RawGlobals } from '../../src/cli/frame/globals.js';

@@ -1,4 +1,4 @@
-/** With a wrong PostgreSQL password each command exits with 4, prints a hint, and does not print the password. */
+/** With a wrong PostgreSQL password, a command exits with 4 and a hint, and never prints the password. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cli } from '../support/cli.js';
 import { allCommands } from '../support/command-tree.js';

@@ -21,8 +21,7 @@ const reserved: readonly RegExp[] = [
 	/^(x-)?(apparently-from|envelope-(from|sender|to|recipients?))$/i,
 	/^(original-(recipient|from|subject|message-id|encoded-information-types)|downgraded(-.*)?|sio-label-history)$/i,
 	/^(dl-expansion-history|autoforwarded|(discarded-)?x400-.*|x-(trasporto|ricevuta|verificasicurezza))$/i,
-	// Headers that tell mail servers where to send reports, or how to route, convert or delay the mail (RFC 2156,
-	// 6758).
+	// Headers that tell mail servers how to report, route, convert or delay the mail (RFC 2156, 6758).
 	/^(errors-to|return-receipt-to|notice-requested-upon-delivery-to|originator-return-address|mt-priority)$/i,
 	/^(alternate-recipient|conversion(-with-loss)?|deferred-delivery|latest-delivery-time|disclose-recipients)$/i,
 	/^(generate-delivery-report|prevent-nondelivery-report)$/i,

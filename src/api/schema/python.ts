@@ -96,7 +96,7 @@ function reprString(text: string): string {
 	return `${quote}${escaped}${quote}`;
 }
 
-/** Keeps the text of a number that a double does not reproduce, such as `5.0`, until a field converts it. */
+/** Keeps the text of a number until a field converts it, because a double does not reproduce `5.0`. */
 export class JsonNumber {
 	readonly text: string;
 

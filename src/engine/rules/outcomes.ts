@@ -17,8 +17,8 @@ export type SmtpPhase = 'connect' | 'tls' | 'greeting' | 'ehlo' | 'auth' | Trans
 type TransactionPhase = 'mail' | 'rcpt' | 'data' | 'body' | 'answer';
 
 /**
- * `code` is null if no reply came. `text` has at most 500 characters, without CR and LF. For a send API (`call`),
- * `code` is the HTTP status, `enhanced` the error code, and `text` the id of an accepted message.
+ * `code` is null if no reply came. `text` has at most 500 characters, without CR and LF. A send API (`call`) gives its
+ * HTTP status as `code`, its error code as `enhanced`, and the message id as `text`.
  */
 export interface Reply {
 	phase: SmtpPhase | 'call';
@@ -83,8 +83,8 @@ type ActionRule = { kind: 'to'; state: MessageState } | { kind: 'refused'; why: 
 const inHands = refused('is being handled by a worker');
 
 /**
- * A user may know that an `uncertain` message did not arrive, or that the cause of a `failed` one is gone, so `retry`
- * accepts both. It refuses `bounced` messages, because their addresses are bad.
+ * `retry` accepts `uncertain` and `failed` messages, because the user may know more about their outcome or cause. It
+ * refuses `bounced` messages, because their addresses are bad.
  */
 const rules: Readonly<Record<MessageAction, Readonly<Record<MessageState, ActionRule>>>> = {
 	cancel: {
@@ -143,8 +143,8 @@ export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolea
 }
 
 /**
- * True if an event follows the sending so closely that a bot must have caused it. Also true while the message is not
- * yet recorded as sent, because the mail server may have just accepted it.
+ * True if an event follows the sending so closely that a bot must have caused it. Also true for a message not yet
+ * recorded as sent, because a mail server may just have accepted it.
  */
 export function isTooSoon(
 	message: { state: MessageState; sent_at: Micros | null },
@@ -221,7 +221,7 @@ function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
 		address.startsWith(recipient.slice(0, at + 1)) && address.endsWith(`.${recipient.slice(at + 1)}`);
 }
 
-/** A bounce is hard only if all its entries are hard, because one of two forwarding addresses may work. */
+/** A bounce is hard only if all entries are hard: one of two forwarding addresses may work. */
 function foundAt(
 	address: EmailKey,
 	entries: readonly ReportedAddress[],

@@ -245,8 +245,8 @@ function pick(used: Used, values: Readonly<Record<string, string>>): [string, st
 }
 
 /**
- * Folds texts that differ only in case to the same text, and any part of a text to a part of its folded text. Lower
- * case alone does neither, because of the final sigma.
+ * Folds case for `includes`: texts that differ only in case become equal, and a part of a text stays a part.
+ * `toLowerCase` alone ensures neither, because of the final sigma.
  */
 export function foldCase(text: string): string {
 	if (isAscii(text)) return text.toLowerCase();

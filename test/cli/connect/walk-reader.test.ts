@@ -1,4 +1,4 @@
-// A long walk through subscribers reads in a thread after some slices, and in the process if the thread ends.
+// After some slices, a thread reads the subscribers. If the thread ends, the process reads them itself.
 import { mkdtemp } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** JSON on a terminal escapes characters that could move the cursor or reorder a line, and keeps their values. */
+/** JSON on a terminal escapes characters that move the cursor or reorder a line, but keeps their values. */
 import { expect, it } from 'vitest';
 import { makeProject } from '../../support/project.js';
 

@@ -1,4 +1,4 @@
-// A second send with the same idempotency key reports the first answer, on a database and on a server.
+// `send` with a repeated idempotency key reports the first answer, on a database and on a server.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type CliOptions, cli } from '../../../support/cli.js';
 import { makeProject, type Project } from '../../../support/project.js';

@@ -1,4 +1,4 @@
-// Exit codes of a send: 13 if it may have happened, 14 if it is accepted and queued, 9 if no recipient gets it.
+// Exit codes of `send`: 13 means it may have happened, 14 it is queued, 9 nobody gets it.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** `send` at a terminal asks for missing options, shows the message, and prints the command that does the same. */
+/** `send` at a terminal asks for missing options, shows the message, and prints an equivalent command. */
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';

@@ -14,9 +14,7 @@ afterEach(async () => {
 	for (const one of opened.splice(0).reverse()) await one.close();
 });
 
-/**
- * Starts a mail server that delays its reply for each address but the first, until `pass` is called with the address.
- */
+/** Starts a mail server that answers for an address only after `pass(address)`, except for the first one. */
 async function startGate() {
 	const waiting = new Map<string, () => void>();
 	const open = new Set(['first@example.com']);

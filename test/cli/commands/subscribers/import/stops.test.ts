@@ -31,8 +31,8 @@ async function count(): Promise<unknown> {
 }
 
 /**
- * Connects to the engine and calls `happens` after `batches` acknowledged batches. Puts one batch at a time, as over
- * HTTP, because an engine in this process acknowledges parallel batches in any order.
+ * Connects to the engine and calls `happens` after `batches` acknowledged batches. Puts one batch at a time, because
+ * the engine acknowledges parallel batches in any order.
  */
 function afterBatches(batches: number, happens: () => Promise<void> | void): Connect {
 	let put = 0;
