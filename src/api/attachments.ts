@@ -58,7 +58,7 @@ const attachmentFields = fieldSet({
 			(type) => {
 				if (!mediaType.test(type)) return { code: 'invalid', message: 'Use a media type, application/pdf.' };
 				if (!composite.test(type)) return null;
-				return { code: 'invalid', message: 'Use application/octet-stream for a mail.' };
+				return { code: 'invalid', message: 'To attach a mail, use application/octet-stream.' };
 			},
 		],
 	}),

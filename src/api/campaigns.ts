@@ -315,7 +315,7 @@ export function sayLeftOut({ code, detail }: LeavingOut, names: LeftOutNames): s
 		case 'opened':
 			return `did not open ${names.campaign(detail ?? '')}`;
 		case 'not_opened':
-			return `opened ${names.campaign(detail ?? '')}, or did not get it`;
+			return `opened ${names.campaign(detail ?? '')}, or did not receive it`;
 		case 'duplicate':
 			return 'in an earlier list';
 		case 'missing_variable':

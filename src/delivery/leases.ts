@@ -136,7 +136,7 @@ export class InFlight {
 	#inFlight = 0;
 	#unknown = 0;
 	#bytes = 0;
-	/** Estimates the size of the next message, because neighbours in the queue mostly belong to one campaign. */
+	/** The next message probably has this size too, because neighbours in the queue mostly belong to one campaign. */
 	#lastBytes = mostBytes;
 
 	constructor(connections: number, nowMs = () => performance.now()) {

@@ -244,7 +244,7 @@ function refusalOf(outcome: Exclude<CampaignAck, { kind: 'acknowledged' | 'not_f
 		case 'other_rows':
 			return new ApiError(
 				'conflict',
-				'A campaign gets either recipients or send requests, as it was opened.',
+				'A campaign takes either recipients or send requests, depending on how it was opened.',
 			);
 	}
 }

@@ -229,7 +229,7 @@ function checkPageLogoUrl(value: string): Checked {
 	);
 }
 
-/** List-Unsubscribe has this URL and the path of a page on one line of at most 900 characters. */
+/** The header List-Unsubscribe adds a page's path to this URL. Its line may have 900 characters. */
 const maxPublicUrl = 800;
 
 // Every mail contains this URL, so reject queries, fragments and user names.

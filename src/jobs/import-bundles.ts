@@ -158,7 +158,7 @@ const refusedAgain: ReadonlyMap<string, string> = new Map([
 	[duplicateCode, 'a repeated row of the import before (to import it anyway: empty its _code)'],
 	['too_few_cells', misfit],
 	['too_many_cells', misfit],
-	[nestedCode, 'a cell holds the JSON of an object or list: correct it, and empty its _code'],
+	[nestedCode, 'a cell holds the JSON of an object or list: correct the cell, and empty _code in that row'],
 ]);
 
 function rejected({ line, cells }: TableRow, code: string, error: string): Converted {

@@ -138,8 +138,8 @@ type JsonRecord = { cells: ReadonlyMap<string, string> } & (
 );
 
 /**
- * Null and missing keys give empty cells, which keep the stored values. Keys of `meta` become columns `meta.x`.
- * Numbers, booleans, null and empty texts of `meta` go into a column `meta`. Any other object or array stays JSON.
+ * Null and missing keys give empty cells, which keep the stored values. A text `x` in `meta` becomes a column `meta.x`.
+ * The column `meta` takes its numbers, booleans, nulls and empty texts. Objects and arrays of other keys stay JSON.
  */
 function parseRecord(line: string): JsonRecord {
 	const parsed = parseJson(line, { numbers: 'exact' });

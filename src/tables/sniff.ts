@@ -187,7 +187,7 @@ function utf8Mark(prefix: Buffer): number {
 function unsure({ candidates }: EncodingGuess): Refused {
 	const details = candidates.map(({ encoding, sample }) => `${encoding}: ${sample}`);
 	return refuse('unsure_encoding', 'is not UTF-8, and does not tell which encoding it is in', {
-		details: ['it may be one of these, and would read so:', ...details],
+		details: ['it may be in one of these encodings, which read:', ...details],
 		hint: 'name the one that reads right: --encoding NAME',
 	});
 }
@@ -284,7 +284,7 @@ const signatures: readonly (readonly [magic: RegExp, what: string])[] = [
 	[/^\x1f\x8b/, 'gzip-compressed: unpack it with "gzip -dc FILE | mailctl … -"'],
 	[
 		/^(?:BZh|\xfd7zXZ|\x28\xb5\x2f\xfd|7z\xbc\xaf|Rar!|%PDF-|\{\\rtf|\x89PNG|\xff\xd8\xff|SQLite format 3|\x7fELF)/,
-		'a file that holds no text of rows: save its table as CSV, and name that file',
+		'not a text file with rows: save the table as CSV, and give that file',
 	],
 ];
 

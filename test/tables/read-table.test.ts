@@ -229,8 +229,8 @@ describe('a file that is not a table', () => {
 		['an xls', Buffer.from('d0cf11e0a1b11ae10000', 'hex'), 'binary', 'old Office file'],
 		['an HTML page named .xls', Buffer.from(page), 'no_table', 'is an HTML page, which some programs write'],
 		['XML', Buffer.from('<?xml version="1.0"?><people/>'), 'no_table', 'is an XML document'],
-		['a PDF', Buffer.from('%PDF-1.7\n'), 'binary', 'holds no text of rows: save its table as CSV'],
-		['a database', Buffer.from('SQLite format 3\0'), 'binary', 'holds no text of rows'],
+		['a PDF', Buffer.from('%PDF-1.7\n'), 'binary', 'not a text file with rows: save the table as CSV'],
+		['a database', Buffer.from('SQLite format 3\0'), 'binary', 'not a text file with rows'],
 		['UTF-32', iconv.encode('email\na@x\n', 'utf-32le', { addBOM: true }), 'binary', 'binary file'],
 		[
 			'noise',

@@ -44,7 +44,8 @@ import {
 const list = command({
 	name: 'list',
 	summary: 'list campaigns, newest first',
-	description: 'Leaves out single calls (send --bulk --to); the other commands accept their UUID.',
+	description:
+		'Does not list single bulk messages (send --bulk --to); the other commands accept their UUIDs.',
 	options: {
 		since: { kind: 'date', summary: 'show campaigns released or started since this day' },
 		state: { kind: 'choice', choices: campaignStates, summary: 'filter by state' },

@@ -240,7 +240,7 @@ function isNamePicked({ globals }: CommandContext): boolean {
 type PublicName = string | undefined;
 
 /**
- * A second request stores the public name, so validates it before the first request. Throws `ApiError` (exit code 5).
+ * Validates the public name before the first request, because only a second one stores it. Throws `ApiError` (exit code 5).
  */
 async function withPublicName<I extends object>(cx: CommandContext, input: I, publicName: PublicName) {
 	if (publicName === undefined) return { details: null, named: input };

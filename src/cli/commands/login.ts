@@ -137,7 +137,10 @@ function untried(cx: CommandContext, baseUrl: string, error: unknown): unknown {
 	}
 	const told =
 		error.code === 'not_found'
-			? new ApiError('bad_answer', `${baseUrl} has no lists: it is not the base URL of a service`)
+			? new ApiError(
+					'bad_answer',
+					`${baseUrl} does not answer /sub/lists/: it is not the base URL of a service`,
+				)
 			: error;
 	const { code, exit, message, retryable } = classify(told);
 	if (code !== 'network' && code !== 'bad_answer') return hinted(error, [unstored]);

@@ -155,7 +155,7 @@ const use = command({
 
 const rename = command({
 	name: 'rename',
-	summary: 'rename a profile and its token',
+	summary: 'rename a profile; its token moves with it',
 	args: [storedArg, { ...newArg, name: 'new-name', summary: 'the new name', ask: 'New name:' }],
 	...changing,
 	columns,

@@ -42,7 +42,7 @@ const worker = command({
 export { worker as command };
 
 /**
- * Prints the counts and how many messages are queued. Throws `NoSmtp` without a mail server, and `queue_paused`. After
+ * Prints the counts and how many messages are queued. Throws `NoSmtp` without a mail server, and `queue_paused` if the queue is paused. After
  * a drain, throws `not_drained` (exit code 14) if messages are not due yet. Exits with 12 if `--deadline` ends a drain.
  */
 async function work(cx: CommandContext, { drain, rate, connections }: Options): Promise<ExitCode> {

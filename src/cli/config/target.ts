@@ -26,7 +26,7 @@ export interface TargetChoice {
 
 export const builtIn = 'local';
 
-/** Throws `UsageError` for two flags or two variables that name a target, an unknown profile, and an invalid URL. */
+/** Throws `UsageError` if two flags or two variables name a target, or if the profile or the URL is wrong. */
 export function chooseTarget(raw: RawGlobals, env: Env, config: ConfigFile, paths: Paths): TargetChoice {
 	const byFlag = theOne({ '--db': raw.db, '--base-url': raw.baseUrl, '--profile': raw.profile });
 	const names = ['MAILCTL_DB', 'MAILCTL_BASE_URL', 'MAILCTL_PROFILE'];

@@ -82,7 +82,7 @@ function toDkimKey(stored: StoredDkimKey) {
 	};
 }
 
-/** `pause` makes a manual pause. `resume` ends it, and also pauses that workers make for faults and refusals. */
+/** `pause` pauses the queue. `resume` ends this pause, or a pause that a worker made because of a fault. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),

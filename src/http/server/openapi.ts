@@ -162,7 +162,7 @@ const errorTexts = {
 	401: 'The token is missing or unknown.',
 	403: 'The token lacks the scope.',
 	404: 'There is no such thing.',
-	409: 'It is not the time for that, or the same request is under way.',
+	409: 'The current state does not allow it, or the same request is in progress.',
 	413: 'The body is too large.',
 	415: 'The body is not JSON.',
 	422: 'The Idempotency-Key stands for another request.',

@@ -404,8 +404,8 @@ const intoHolds: Insertion = {
 };
 
 /**
- * Divides a window into slices. A use counts one slice longer, because three workers whose clocks differed exceeded a
- * limit.
+ * Divides a window into slices. A use counts one slice longer than the window, because the clocks of workers differ:
+ * without it, three workers exceeded a limit.
  */
 const slices = 128;
 

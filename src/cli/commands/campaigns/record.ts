@@ -137,8 +137,8 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 }
 
 /**
- * Counts the rows read so far. A campaign of lists has no rows, so counts its staged and left-out subscribers. It is
- * complete at its release.
+ * Counts the rows read so far. For a campaign of lists, counts the staged and left-out subscribers; it is complete at
+ * its release.
  */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, date_released, source } = campaign;

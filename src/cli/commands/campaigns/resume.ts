@@ -140,7 +140,7 @@ async function keptRate(cx: CommandContext, { rate, is_finished }: Campaign, { w
 	return rate;
 }
 
-/** A campaign of rows may have a `list_id` too, so also checks that it has read no rows. */
+/** A campaign of rows may have a `list_id` too, but it has read rows. */
 function isOverList({ source, list_id, position }: Campaign): boolean {
 	return source === null && list_id !== null && position === 0;
 }

@@ -120,8 +120,8 @@ function assertName(name: string): void {
 }
 
 /**
- * Opens a new campaign, or the one that an earlier run began. Asks a person if the same message went to the same
- * recipients within 24 hours; a script gets exit code 2. Exits with 5 if another campaign has the name.
+ * Opens a new campaign, or the one that an earlier run began. If the same message went to the same recipients within 24
+ * hours, a person must confirm, and a script gets exit code 2. The exit code is 5 if another campaign has the name.
  */
 export async function openCampaign(
 	beginning: Beginning,
@@ -383,7 +383,7 @@ async function* addresses(lines: AsyncIterable<ResultLine>): AsyncGenerator<stri
 	for await (const { state, to } of lines) if (state !== 'rejected' && state !== 'suppressed') yield to;
 }
 
-/** Yields the rows of a campaign. A campaign of lists has no rows, so yields its messages, at most `limit`. */
+/** Yields the rows of a campaign or, for a campaign of lists, its first `limit` messages. */
 function linesOf({ cx, place, session, recipients }: CampaignRun, limit?: number) {
 	const isOfRows = recipients.selection === null || place.isForeign;
 	return isOfRows ? rowLines(cx, place, session.id) : messageLines(cx, session.id, limit);

@@ -123,8 +123,8 @@ export class Draft {
 	}
 
 	/**
-	 * Warns of variables without a value. With `strict`, a later check refuses them, so warns only if a name resembles a
-	 * known variable. `columns`: the variables of each row.
+	 * Warns of variables without a value. With `strict`, a later check refuses them, and this one warns only if a name
+	 * resembles a known variable. `columns`: the variables of each row.
 	 */
 	async warnOfVariables(strict: boolean, columns: readonly string[] = []): Promise<void> {
 		if (this.isOpaque) return;

@@ -27,7 +27,7 @@ const recipientOptions = {
 	batch: { kind: 'path', summary: 'send each line of JSON as a send request; - reads stdin' },
 	cc: valued('list', 'ADDRESS', 'send a copy to this address'),
 	bcc: valued('list', 'ADDRESS', 'send a hidden copy to this address'),
-	ccEach: { kind: 'flag', summary: 'with several --to, send the copies with each message' },
+	ccEach: { kind: 'flag', summary: 'with several --to, send every message to --cc and --bcc' },
 	replyTo: valued('list', 'ADDRESS', 'ask for replies to this address'),
 } as const;
 
