@@ -19,7 +19,7 @@ describe('times', () => {
 	});
 	const run = async (...argv: string[]) => (await project.run(argv)).stdout;
 
-	it('in a table are all in one zone, whose name follows once below', async () => {
+	it('in a table are in one zone, which is printed once below the table', async () => {
 		expect(await run('lists', 'list', ...oslo, '-o', 'table')).toBe(
 			'ID  NAME     ACTIVE  INACTIVE  CREATED\n' +
 				' 1  Readers       0         0  2026-11-21 13:00\n' +
@@ -33,18 +33,18 @@ describe('times', () => {
 		);
 	});
 
-	it('that a table shows as days are in this zone too', async () => {
+	it('shown as days in a table are in this zone too', async () => {
 		const shown = await run('suppressions', 'list', ...oslo, '-o', 'table');
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('are followed by no zone if the table has no times or --no-header is given', async () => {
+	it('need no printed zone if the table has no times or --no-header is given', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');
 	});
 
-	it('are in UTC with a Z in tsv and csv, and as the API sends them in json', async () => {
+	it('are in UTC with a Z in tsv and csv, and unchanged from the API in json', async () => {
 		const time = '2026-11-21T12:00:00.000000';
 		expect(await run('lists', 'list', ...oslo)).toBe(`1\tReaders\t0\t0\t${time}Z\n`);
 		expect(await run('lists', 'list', ...oslo, '-o', 'csv')).toContain(`,${time}Z\r\n`);
@@ -90,7 +90,7 @@ describe('times', () => {
 		expect(await caption('Europe/Kyiv')).toBe('Times: Europe/Kyiv (UTC+2)');
 	});
 
-	it('that options contain are read in the chosen zone', async () => {
+	it('in options are read in the chosen zone', async () => {
 		let count = 0;
 		const expires = async (end: string, ...zone: string[]) => {
 			count += 1;

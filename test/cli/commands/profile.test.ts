@@ -82,7 +82,7 @@ describe('mailctl login', () => {
 		expect(stderr).toContain('mailctl profile use prod');
 	});
 
-	it('becomes the default if earlier commands only read and created no database', async () => {
+	it('makes its profile the default if earlier commands created no database', async () => {
 		const login = ['login', '--base-url', url, '--token-stdin', '--no-check', '-o', 'json'];
 		const signedIn = async (first: readonly string[]) => {
 			const env = { HOME: await makeHome() };

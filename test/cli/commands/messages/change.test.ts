@@ -89,7 +89,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect([code, await state(ids[2])]).toEqual([0, 'canceled']);
 	});
 
-	it('exit with 5 if the only message has a wrong state, and with 9 if one of several does', async () => {
+	it('exit with 5 if the only message has a wrong state, and with 9 if one of several has', async () => {
 		const [first = '', second = ''] = ids;
 		await project.json(['messages', 'cancel', first, '--yes']);
 		const refused = await project.run(['messages', 'retry', first]);

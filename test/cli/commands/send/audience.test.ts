@@ -37,7 +37,7 @@ describe('mailctl send to selected people of several lists', () => {
 	const notes = (run: Parameters<typeof said>[0]) =>
 		said(run).flatMap((line) => (line['note'] === undefined ? [] : [line['note']]));
 
-	it('sends one mail to a person on several lists, with values from the first list that accepts the person', async () => {
+	it('sends one mail to a person on several lists, with values from the first accepting list', async () => {
 		const run = await project.run([...send(4, ...both), '--campaign', 'spring', '-o', 'json']);
 		expect([run.code, sentTo()]).toEqual([
 			0,

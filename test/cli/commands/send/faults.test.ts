@@ -20,7 +20,7 @@ describe('mailctl send with a failing mail server', () => {
 			({ state }) => state,
 		);
 
-	it('exits with 14 if nothing listens on the port; the messages stay queued and a worker sends them', async () => {
+	it('exits with 14 if nothing listens on the port, and a worker sends the queued messages later', async () => {
 		const gone = await startSmtpSink();
 		await gone.close();
 		const project = await makeProject({ smtp: gone.port });

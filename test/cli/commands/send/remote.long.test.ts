@@ -291,7 +291,7 @@ describe('the release of a campaign without an answer', () => {
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('exits with 13 and prints the name if the campaign is not released, and does not cancel it', async () => {
+	it('exits with 13 if the campaign is not released, and prints its name but does not cancel it', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
@@ -328,7 +328,7 @@ describe('a preview of a message on a server', () => {
 		expect(await project.json(['messages', 'list'])).toEqual([]);
 	});
 
-	it('works with a token of the scope send, but lacks the values that the token may not read', async () => {
+	it('works with a token of the scope send, but without values that the token may not read', async () => {
 		const { project, server } = await serve();
 		const made = await project.json(['engine', 'tokens', 'create', '--name', 's', '--scope', 'send']);
 		const { token } = made as { token: string };

@@ -67,7 +67,7 @@ describe('an interrupted campaign', () => {
 		...more,
 	];
 
-	it('stages the rest of the file, is released, and reaches everyone once after campaigns resume', async () => {
+	it('is completed by campaigns resume, which sends to everyone once', async () => {
 		await breakOffStaging();
 		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({
 			name: 'november',
