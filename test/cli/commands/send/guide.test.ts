@@ -62,7 +62,7 @@ describe('send on a terminal', () => {
 		expect(shown).toContain('From: news@example.com, the only sender\n');
 		expect(shown).toContain('Subject: News\nTo: ann@example.com\n\n  Hi Ann,\n  the news.\n');
 		expect(shown.replaceAll(/\s+/g, ' ')).toMatch(
-			/ a test message of "News" as for ann@example.com, to me@example.com: message [0-9a-f-]{36} /,
+			/ a test message of "News", as for ann@example.com, to me@example.com: message [0-9a-f-]{36} /,
 		);
 		const words = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'News'];
 		const line = [`mailctl --db ${project.db}`, ...words, '--text-file', text, '--yes --expect-count 1'];

@@ -347,7 +347,7 @@ describe('mailctl send --list', () => {
 		expect({ code: run.code, said: said(run) }).toEqual({
 			code: 0,
 			said: [
-				{ note: 'a test message of "News for Oslo" as for ann@example.com, to me@example.com' },
+				{ note: 'a test message of "News for Oslo", as for ann@example.com, to me@example.com' },
 				{ note: 'sent 1' },
 			],
 		});
@@ -357,7 +357,7 @@ describe('mailctl send --list', () => {
 
 	it('shows the test message in a dry run, and exits with 9 if its recipient is suppressed', async () => {
 		const words = send('--test-to', 'me@example.com', '-n');
-		const what = 'send a test message of "News for Oslo" as for ann@example.com, to me@example.com';
+		const what = 'send a test message of "News for Oslo", as for ann@example.com, to me@example.com';
 		const said = await project.run([...words, '-o', 'table']);
 		expect(said).toMatchObject({ code: 0, stderr: `dry run: would ${what}\n` });
 		expect(said.stdout).toContain('\nTo: me@example.com\n');
