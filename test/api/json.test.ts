@@ -39,7 +39,7 @@ describe('parsing JSON', () => {
 		['["\\u0000"]', 'null_characters_not_allowed'],
 		['{"\\u0000": 1}', 'null_characters_not_allowed'],
 		['{"a": ["\\ud83d"]}', 'surrogate_characters_not_allowed'],
-	])('rejects %.40s', (text, code) => expect(parseJson(text)).toMatchObject({ kind: 'invalid', code }));
+	])('rejects $0', (text, code) => expect(parseJson(text)).toMatchObject({ kind: 'invalid', code }));
 
 	test('accepts 32 levels of nesting', () => {
 		expect(parseJson(`${'['.repeat(32)}${']'.repeat(32)}`).kind).toBe('valid');
@@ -106,7 +106,7 @@ describe('exact numbers', () => {
 		'{1e5 : 1}',
 		'1.0 2.0',
 		`${'9'.repeat(4301)}`,
-	])('the parser rejects %.20s', (text) => expect(read(text).kind).toBe('invalid'));
+	])('the parser rejects $0', (text) => expect(read(text).kind).toBe('invalid'));
 
 	test('become plain numbers on request; texts and keys stay unchanged', () => {
 		const text = '{"a":"1.0","b":[1,2.5,3.0],"1e5":"\\"1.0\\"","c":{"__proto__":1.0}}';

@@ -70,7 +70,11 @@ describe('a request that was not processed is repeated', () => {
 		expect(await api.send(message)).toMatchObject({ messages_created: 1 });
 	});
 
-	it.each([throttled('0'), unavailable('0'), broken(502)])('except a test of a webhook', async (act) => {
+	it.each([
+		throttled('0'),
+		unavailable('0'),
+		broken(502),
+	])('except a test of a webhook, which got a $status', async (act) => {
 		service.answer(act, { kind: 'empty', status: 204 });
 		await failure(client.api.webhooks.test(1));
 		expect(asked()).toEqual(['GET']);

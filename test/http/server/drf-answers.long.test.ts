@@ -73,7 +73,7 @@ afterAll(() => deployment.close());
 describe('the recorded answers of Django', () => {
 	test('are more than 500', () => expect(cases.length).toBeGreaterThan(500));
 
-	test.each(cases)('equal the server’s: $request.method $request.path: $name', async (one) => {
+	test.each(cases)('equal the server’s: case %#, $request.method $request.path: $name', async (one) => {
 		if (!isClean) {
 			await deployment.close();
 			await start();

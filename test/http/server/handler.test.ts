@@ -360,7 +360,7 @@ describe('failures of the service', () => {
 		[new TypeError('cannot read secret'), unknown],
 		['a text', unknown],
 		[null, unknown],
-	] as const)('are answered without details and logged: %s', async (error, [code, detail]) => {
+	] as const)('are answered without details and logged: %s as %j', async (error, [code, detail]) => {
 		const answer = await failing(error);
 		expect(answer).toMatchObject({ status: 500, text: JSON.stringify({ detail }) });
 		expect(answer.headers.get('x-error-code')).toBe(code);

@@ -406,7 +406,7 @@ describe('a malformed request', () => {
 		['FOO', token, 405, 'Method "FOO" not allowed.'],
 		['get', token, 405, 'Method "get" not allowed.'],
 		['FOO', '', 401, 'Authentication credentials were not provided.'],
-	])('with an unknown method and a body gets a 405, or a 401 without a token: %s', async (method, with_, status, says) => {
+	])('with an unknown method and a body gets a 405, or a 401 without a token: %s, $2', async (method, with_, status, says) => {
 		await start();
 		const wire = await open();
 		wire.write(
