@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-/** HTTP statuses by code. For an answer without a code, the client takes the first code with its status. */
+/** HTTP statuses by code. For an answer without a code, the client takes the first code with its status, except 502. */
 export const errorStatuses = {
 	/** Comes with errors by field. */
 	invalid: 400,

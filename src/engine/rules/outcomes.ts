@@ -193,8 +193,8 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 
 /**
  * Finds the recipients that a report names. If it names none, the mail was forwarded, so the report counts only for a
- * message with one recipient. It is rarely hard, because the bad address may belong to a member of a list. If it was
- * matched by Message-ID, it must contain no address, because replies and archives quote Message-IDs.
+ * message with one recipient. It is rarely hard, because the recipient may be a mailing list with a bad member. If it
+ * was matched by Message-ID, it must contain no address, because replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,
