@@ -48,7 +48,7 @@ describe('the table of replies', () => {
 		['refused', 'answer', '550 5.1.1 x', 'hard'],
 		['refused', 'answer', '452 4.3.1 x', 'deferred'],
 	];
-	it.each(cases)('gives, for %s at %s with "%s", the verdict %s', (kind, phase, raw, verdict) => {
+	it.each(cases)('judges %s at %s with "%s" as %s', (kind, phase, raw, verdict) => {
 		expect(judge(kind, phase, raw)).toBe(verdict);
 	});
 

@@ -129,7 +129,7 @@ describe('a server without a proxy', () => {
 		['PUT', 'mailings/REQUESTS/requests/0/', `{"requests":[${'1.0,'.repeat(1_000_000)}1]}`, 400],
 		['PUT', `imports/${unknown}/batches/0/`, json({ columns: ['email'], cells: times(800_000, null) }), 413],
 		['POST', '../message/send/', json({ ...mail, context: keys(190_000) }), 400],
-	])('serves others while a client with a token sends large JSON: %s %s', async (method, path, body, status) => {
+	])('serves others while a client with a token sends large JSON: %s %s (case %#)', async (method, path, body, status) => {
 		serving = await startServing();
 		const headers = { 'Content-Type': 'application/json' };
 		const opened = await serving.fetch('/ext/mailings/', {

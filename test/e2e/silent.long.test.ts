@@ -163,7 +163,7 @@ describe.skipIf(!isBuilt)('a mail server that never answers', () => {
 		}),
 	);
 
-	it.concurrent.each(cases)('does not keep $line from ending at $end with $code', async ({
+	it.concurrent.each(cases)('does not keep $line from ending at $end with $code (case %#)', async ({
 		words,
 		end,
 		code,

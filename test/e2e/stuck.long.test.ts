@@ -110,7 +110,7 @@ describe.skipIf(!isBuilt)('a command that reads a pipe', () => {
 
 	it.each(
 		commands.map((argv) => ({ argv, named: argv.map((word) => (word === pipe ? 'PIPE' : word)).join(' ') })),
-	)('is ended by its deadline if the pipe has no writer: $named', async ({ argv }) => {
+	)('is ended by its deadline if the pipe has no writer: $named (case %#)', async ({ argv }) => {
 		expect(await ends(argv)).toEqual(outOfTime);
 	});
 
