@@ -240,7 +240,7 @@ const messages = '/ext/messages/';
 const message = '/ext/messages/{uuid}/';
 const list = '/ext/lists/{list_id}/';
 const importSession = '/ext/imports/{uuid}/';
-/** The API calls campaigns mailings (api-decisions 38). */
+/** In the API, a campaign is called a mailing (api-decisions 38). */
 const campaigns = '/ext/mailings/';
 const campaign = '/ext/mailings/{uuid}/';
 const suppressions = '/ext/suppressions/';

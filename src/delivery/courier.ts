@@ -19,7 +19,7 @@ export interface Courier {
 export interface Telling {
 	settled(message: Fence, outcome: DeliveryOutcome): void;
 	holds(bytes: number): void;
-	/** Ends a fault, because the server replied about a message. `isSent`: the server accepted the message. */
+	/** Clears the fault, because the server replied to a message. `isSent`: the server accepted that message. */
 	worked(isSent: boolean): void;
 	refused(reason: string): void;
 	failed(reason: string): void;

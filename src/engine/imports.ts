@@ -14,7 +14,8 @@ export function createImports(context: StoreContext & Pick<EngineContext, 'newId
 	return {
 		open: async (key, spec) => {
 			const session = found(await writes.openImport({ id: newId(), key, spec, now: clock.now() }));
-			if (session === 'conflict') throw new ApiError('conflict', 'This import key stands for other options.');
+			if (session === 'conflict')
+				throw new ApiError('conflict', 'This import key is in use with other options.');
 			return session;
 		},
 		put: async (id, batch) => {

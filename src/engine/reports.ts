@@ -57,8 +57,8 @@ export function createReports(context: EngineContext): ReportsPlus {
 }
 
 /**
- * Without dates, the report covers all days of the campaign. For an unknown campaign, it throws `not_found`, but the
- * report of the service document has zeros (api-decisions 36).
+ * Without dates, the report covers all days of the campaign. Throws `not_found` for an unknown campaign. The service
+ * document asks for a report of zeros instead (api-decisions 36).
  */
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);

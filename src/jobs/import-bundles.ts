@@ -129,7 +129,7 @@ function convert(row: TableRow, mapping: Mapping): Converted {
 	);
 	if (unknown !== undefined) {
 		const word = JSON.stringify((original[unknown.index] ?? '').slice(0, 60));
-		return rejected(row, 'invalid', `state: ${word} is not a known state: --state-words names it`);
+		return rejected(row, 'invalid', `state: ${word} is not a known state: explain it with --state-words`);
 	}
 	const cells = cellsOf(original, mapping);
 	const bytes = rowBytes(cells);

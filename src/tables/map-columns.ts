@@ -165,7 +165,7 @@ class Header {
 				this.#refuse(
 					'bad_map',
 					source,
-					`--map ${given}: only the name and fields are joined of several columns`,
+					`--map ${given}: only the name and fields can be joined from several columns`,
 				);
 			}
 		}

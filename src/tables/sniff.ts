@@ -187,7 +187,7 @@ function utf8Mark(prefix: Buffer): number {
 function unsure({ candidates }: EncodingGuess): Refused {
 	const details = candidates.map(({ encoding, sample }) => `${encoding}: ${sample}`);
 	return refuse('unsure_encoding', 'is not UTF-8, and does not tell which encoding it is in', {
-		details: ['it may be in one of these encodings, which read:', ...details],
+		details: ['it may be in one of these encodings. The text would be:', ...details],
 		hint: 'name the one that reads right: --encoding NAME',
 	});
 }

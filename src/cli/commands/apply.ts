@@ -61,7 +61,7 @@ export const apply: Command = command({
 			if (local !== null) for (const step of steps) await step.make();
 			if (cx.out.format === 'table') await print(cx, changes);
 			if (goes !== null) await cx.note(`This would ${goes}.`);
-			const what = `${sentence(changes) ?? 'change nothing'} by ${file.name}`;
+			const what = `${sentence(changes) ?? 'change nothing'}, as ${file.name} says`;
 			return cx.wouldDo(what, { apply: file.name, changes });
 		}
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });

@@ -23,7 +23,7 @@ export const login = command({
 	options: {
 		use: {
 			kind: 'flag',
-			summary: 'make it the default profile (the first one is, without a local database)',
+			summary: 'make it the default profile; without a local database, the first profile is the default',
 		},
 		check: { kind: 'tri', summary: 'try the token before it is stored (default)' },
 	},

@@ -202,7 +202,7 @@ async function showWhole(cx: CommandContext, options: ReportOptions, report: Rep
 
 async function printRows(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
 	const events = options.event.join(',');
-	const what = `the days of a report have only SENT and OPENED, which --event ${events} leaves out`;
+	const what = `the days of a report count only SENT and OPENED, and --event ${events} leaves out both`;
 	if (!hasDays(options.event)) await cx.warn(what, '-o table and -o json have the totals');
 	const rows = cx.out.format === 'ndjson' ? report.data : await withFigures(cx, report, options);
 	const isTold = ({ wide, value }: (typeof reportColumns)[number]) =>

@@ -105,7 +105,7 @@ export function readConfig(paths: Paths): ConfigFile {
 	const wrong = (what: string) => new ConfigError(`${paths.config}: ${what}`, { hint: wayOut });
 	if (!isRecord(found)) throw wrong('not a JSON object');
 	const { profile = null, profiles = {} } = found;
-	if (profile !== null && typeof profile !== 'string') throw wrong('"profile" is not a name');
+	if (profile !== null && typeof profile !== 'string') throw wrong('the value of "profile" is not a name');
 	if (!isRecord(profiles)) throw wrong('"profiles" is not an object');
 	const checked = Object.entries(profiles).map(([name, value]) => [name, checkProfile(value, name, wrong)]);
 	return { profile, profiles: Object.fromEntries(checked) };

@@ -174,7 +174,7 @@ function serviceChecks(
 			const { paused, has_worker } = await progress().catch((error) => {
 				throw new Skip(
 					isForbidden(error)
-						? 'the token may not ask for the state of its queue'
+						? 'the token has no permission to read the queue of the service'
 						: 'it does not tell the state of its queue',
 				);
 			});

@@ -27,7 +27,7 @@ const codes = {
 	uncertain: [13, 'a send may have happened (no clear answer): check before you repeat it'],
 	queued: [14, 'accepted and queued: do not repeat it, a worker sends it later'],
 	disk: [74, 'the local disk or database failed'],
-	tryLater: [75, 'engine bounces ingest failed and lost nothing: deliver the mail again'],
+	tryLater: [75, '`engine bounces ingest` failed, but no mail is lost: deliver it again'],
 	configuration: [78, 'the configuration is invalid or cannot be read'],
 	interrupted: [130, 'interrupted (Ctrl-C), or a prompt was declined'],
 	terminated: [143, 'terminated (SIGTERM)'],

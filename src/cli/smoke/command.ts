@@ -108,8 +108,7 @@ async function publish(
 
 /**
  * Exit codes after a signal or the deadline: 11 with leftovers, else 130, 143 or 12. Otherwise: 6 for no answer, 4 for
- * a refused token, 11 for failed checks or leftovers. Throws most of them, so that machines can read the reason on
- * stderr.
+ * a refused token, 11 for failed checks or leftovers. Throws an error for most, whose reason machines read on stderr.
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;

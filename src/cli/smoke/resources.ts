@@ -157,7 +157,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			const path = `${collection}${id}/`;
 			const stored = await probe.object(path);
 			if (!isSame(stored[mark], of.body[mark]))
-				throw new Broken(`${one} ${id}, said to be the new one, has the ${mark} ${shown(stored[mark])}`);
+				throw new Broken(`${one} ${id}, created by this check, has another ${mark}: ${shown(stored[mark])}`);
 			made = { path, record };
 		}),
 		read('page', 'the collection has the documented shape', async (probe, collection) => {
@@ -248,7 +248,7 @@ async function ownSubscribers(probe: Probe, body: { name: string; email_reason: 
 	if (id === null) throw unexpected(answer, 201);
 	const { json } = await probe.get(`${listsPath}${id}/`);
 	if (isRecord(json) && json['name'] === body.name) return subscribersPath(id);
-	throw new Broken(`list ${id}, said to be the new one, has another name`);
+	throw new Broken(`list ${id}, created by this check, has another name`);
 }
 
 async function someSubscribers(probe: Probe): Promise<string> {

@@ -192,7 +192,7 @@ function scopeHeadersOf(status: string): object {
 	const header = (description: string) => ({ description, schema: { type: 'string' } });
 	return {
 		[headerNames.acceptedScopes]: header(
-			'The scopes that the call takes, all of one set: `send read, admin`.',
+			'The scopes that allow the call, such as `send read, admin`: a token needs `send` and `read`, or `admin`.',
 		),
 		[headerNames.tokenScopes]: header('The scopes of the token: `send`.'),
 	};

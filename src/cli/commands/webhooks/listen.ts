@@ -35,7 +35,7 @@ export const listen = command({
 	name: 'listen',
 	summary: 'receive, check and forward notifications on this machine',
 	description:
-		'Answers 204, 401 if the signature is wrong, or the answer of --forward-to. --register creates a temporary webhook for ' +
+		'Answers 204, or 401 if the signature is wrong; with --forward-to, passes on the answer of that server. --register creates a temporary webhook for ' +
 		'each --type, and on a local database asks to set allow_private_webhooks.',
 	options: {
 		port: { ...portOption, default: 0, summary: 'listen on this port of 127.0.0.1; 0 takes a free one' },

@@ -337,7 +337,7 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 	const foreign =
 		local === null ? new SingleImports(read, { concurrency, keep: null, signal: cx.signal }) : null;
 	const imports = foreign ?? ext.imports;
-	if (imports === undefined) throw new Error('the engine has imports');
+	if (imports === undefined) throw new Error('the engine does not support imports');
 	if (foreign === null) await createFields(cx, mapping);
 	const first = (await table.peek()).rows.find(({ kind }) => kind === 'row');
 	const { plan, ...result } = await planImport(cx, {

@@ -116,7 +116,7 @@ it('an import rejects the file for an unknown state word, or only the row of a p
 	const rejects = `${project.folder}/rejects.csv`;
 	expect((await project.run(words('-', ...mapped, '--rejects', rejects), { stdin: text })).code).toBe(9);
 	expect((await readFile(rejects, 'utf8')).split('\n')[1]).toBe(
-		'a@e.org,paused,40002,invalid,"state: ""paused"" is not a known state: --state-words names it"',
+		'a@e.org,paused,40002,invalid,"state: ""paused"" is not a known state: explain it with --state-words"',
 	);
 	expect((await project.run(words(rejects))).stderr).toContain('the column "Status" says who may get mail');
 	await project.json(words(rejects, ...mapped, '--state-words', 'paused=unconfirmed'));

@@ -40,7 +40,7 @@ function afterBatches(batches: number, happens: () => Promise<void> | void): Con
 		const connection = await connect(target, dependencies);
 		const { ext, ...rest } = await connection.api.capabilities();
 		const { imports } = ext;
-		if (imports === undefined) throw new Error('the engine has imports');
+		if (imports === undefined) throw new Error('the engine does not support imports');
 		const { putChecked: _, ...plain } = imports;
 		const watched: Imports = {
 			...plain,
