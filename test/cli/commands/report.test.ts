@@ -56,7 +56,7 @@ describe('mailctl report', () => {
 		[['--from', '2026-11-05', '--to', '2026-11-01'], 2, '--from 2026-11-05 is after --to 2026-11-01'],
 		[['--last', '400d'], 5, /^date_/],
 		[['--campaign', 'x'], 3, 'campaign "x" not found'],
-		[['--campaign', '00000000-0000-4000-8000-000000000000'], 3, /^campaign 0{8}.* not found$/],
+		[['--campaign', '00000000-0000-4000-8000-000000000000'], 3, /^campaign "0{8}.*" not found$/],
 		[['--fail-if', 'bounces>2'], 2, '--fail-if "bounces>2" is not a condition'],
 		[['--fail-if', 'sent'], 2, '--fail-if "sent" is not a condition'],
 		[
@@ -150,7 +150,7 @@ describe('mailctl report', () => {
 				'',
 			]);
 			const rows = await opened.run(['report', '--event', 'REDIRECTED', ...now, '-o', 'csv']);
-			expect(rows.stderr).toContain('the days of a report have only SENT and OPENED');
+			expect(rows.stderr).toContain('the days of a report count only SENT and OPENED');
 			const year = await opened.run(['report', '--last', '365d', '--chart', 'none'], { columns: 80 });
 			expect(year.stdout).toMatch(/ {2}clicked +\d+\.\d\d %/);
 		});
