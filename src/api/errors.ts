@@ -206,7 +206,7 @@ const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCod
 	unreachable: ['unavailable', 'The database of the service cannot be reached. Try again.'],
 	stopped: ['unavailable', 'The service is being stopped. Try again.'],
 	denied: ['storage_failed', 'The database of the service refuses its user.'],
-	key: ['unavailable', 'The service lacks the key of its secrets.'],
+	key: ['unavailable', 'The service lacks the key that decrypts its secrets.'],
 	disk_full: ['storage_full', 'The disk of the service is full.'],
 	io: ['storage_failed', 'The disk of the service failed.'],
 	damaged: ['storage_failed', 'The database of the service is damaged.'],

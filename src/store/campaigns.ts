@@ -26,7 +26,7 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** Set if a client sees only its own campaigns: `unless` skips other campaigns, whose `key` is a `conflict`. */
+	/** Set if a client sees only its own campaigns: `unless` ignores other campaigns, and using their `key` is a `conflict`. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;

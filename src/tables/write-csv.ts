@@ -6,7 +6,7 @@ export function formatCsvRow(cells: readonly string[], delimiter = ','): string 
 
 /**
  * Guards a cell that a spreadsheet would take for a formula (OWASP, "CSV Injection"). A spreadsheet that splits at
- * semicolons and tabs ignores the quotes, so a cell also starts after each of them. The inserted apostrophe
+ * semicolons and tabs ignores the quotes, so a cell also starts after each semicolon or tab. The inserted apostrophe
  * changes the text, so such a file is not for importing.
  */
 export function guardFormula(cell: string): string {

@@ -112,7 +112,7 @@ describe('a missing value', () => {
 		expect(await chosen('4')).toBe('name\r\nS\r\n');
 	});
 
-	it('is matched by exact address before other addresses that contain it', async () => {
+	it('is chosen by an exact address before other addresses that contain it', async () => {
 		const { run, json, file } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const others = Array.from({ length: 120 }, (_, at) => `x${at}.ann@example.com,Ann\n`).join('');

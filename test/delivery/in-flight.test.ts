@@ -53,7 +53,7 @@ describe('messages in flight', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('stay, together with unrecorded outcomes, below the number that a crash may repeat', () => {
+	it('and unrecorded outcomes never exceed the number of messages that a crash may send twice', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);

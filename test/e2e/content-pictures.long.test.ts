@@ -125,7 +125,7 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 		await expectSamePicture(html, await inlined(html));
 	});
 
-	it('looks like the original in a whole message with links and pixel', async () => {
+	it('looks like the original in a complete message with tracked links and a pixel', async () => {
 		const variables = {
 			name: 'Jürgen 🎉 <b>',
 			city: 'Köln & Bonn',

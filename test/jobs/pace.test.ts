@@ -45,7 +45,7 @@ it('a single throttled request waits without delaying others', async () => {
 	expect(widest(widths.slice(28, 60))).toBeGreaterThan(6);
 });
 
-it('a service that throttles most requests delays all requests', async () => {
+it('the client waits before every request if the service throttles most of them', async () => {
 	const told: number[] = [];
 	const refuse = (call: number) => {
 		if (call >= 20 && call < 28) throw throttled(3_000);

@@ -247,7 +247,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 		secrets: {
 			hasKey: parts.keys.length > 0,
 			counts: () => store.reads.secretCounts(),
-			/** Rewrites all secrets, except in a trial. If other processes have the database open, only returns them. */
+			/** If other processes have the database open, rewrites nothing and returns these processes. */
 			rewrite: (command: { as: 'wrapped' | 'plain'; isTrial: boolean }) =>
 				store.writes.rewriteSecrets({ ...command, now: clock.now() }),
 		},

@@ -135,7 +135,7 @@ function serviceChecks(
 			const ours = await description();
 			if (ours !== null) return ok(ours);
 			await refusalOfLists();
-			return ok('another service: only the documented API is there');
+			return ok('not a mailctl service: only the documented API is available');
 		},
 		'service.token': async () => {
 			const status = await refusalOfLists();

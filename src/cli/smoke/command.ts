@@ -108,7 +108,7 @@ async function publish(
 
 /**
  * Exit codes after a signal or the deadline: 11 with leftovers, else 130, 143 or 12. Otherwise: 6 for no answer, 4 for
- * a refused token, 11 for failed checks or leftovers. Throws an error for most, whose reason machines read on stderr.
+ * a refused token, 11 for failed checks or leftovers. Mostly throws an error with this code, so that stderr has the reason.
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;

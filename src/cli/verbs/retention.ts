@@ -14,7 +14,9 @@ export async function whatGoes(
 	if (!names.some((name) => (values[name] ?? null) !== null)) return null;
 	const { before, after } = await settings.foresee(values);
 	const isMore = (['messages', 'events', 'bodies'] as const).some((kind) => after[kind] > before[kind]);
-	return isMore ? `delete about ${sayOutdated(after)} for good, within an hour of serve or worker` : null;
+	return isMore
+		? `delete about ${sayOutdated(after)} for good, within an hour while serve or worker runs`
+		: null;
 }
 
 export function sayOutdated({ messages, events, bodies }: RetentionForecast): string {

@@ -94,7 +94,7 @@ async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<Readon
 		SELECT r.kind
 		FROM messages m
 		JOIN bounce_reports r ON r.message_id = m.id
-		-- The complaint of a copy must not hide a later one of the recipient.
+		-- A complaint from someone who got a copy must not hide a later complaint from the recipient.
 		JOIN suppressions p ON p.email_key = m.to_key AND p.reason = 'COMPLAINED'
 		WHERE m.uuid = ? AND r.kind = 'complaint'`,
 		[message, message],

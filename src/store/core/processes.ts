@@ -11,7 +11,7 @@ export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
 export interface ProcessIdentity {
 	id: string;
-	/** `serve`, `worker` or `cli`. A command starts as `cli`, and becomes `send` at its first lease. */
+	/** `serve`, `worker`, `cli` or `send`. A command starts as `cli`, and becomes `send` at its first lease. */
 	role: string;
 	host: string;
 	pid: number;

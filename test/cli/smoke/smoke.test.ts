@@ -164,7 +164,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('skips the check of the delivery without a mail server', async () => {
+	it('skips the delivery check if there is no mail server', async () => {
 		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
 		const { checks } = (await project.json(['smoke', ...words])) as {
 			checks: { id: string; detail: string }[];

@@ -84,7 +84,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
 		});
 
-		it('is predicted without a change, and recording it gives the predicted result', async () => {
+		it('has an effect that can be predicted without recording it', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const hard = report(message, [failed('ann@example.org')]);

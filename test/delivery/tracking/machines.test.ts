@@ -85,7 +85,7 @@ describe('a request', () => {
 describe('clicks on several links of one message', () => {
 	const second = 1_000_000;
 
-	it('are by a bot from the third link within ten seconds', () => {
+	it('count as a bot’s, starting with the third link within ten seconds', () => {
 		const window = new ClickWindow();
 		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
 			window.isBurst({ message: 'm', link, at: at * second }),

@@ -59,7 +59,7 @@ describe('upkeep', () => {
 		expect(logBytes()).toBe(0);
 	});
 
-	it('deletes keys and uploads after 24 hours, and entries of dead processes', async () => {
+	it('deletes idempotency keys and uploaded files after 24 hours, and entries of dead processes', async () => {
 		const sql = createSql(db);
 		const remember = (key: string, created_at: number) =>
 			sql.run(

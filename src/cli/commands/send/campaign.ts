@@ -201,7 +201,7 @@ async function repeatedBy({ cx, place }: Beginning, cause: unknown) {
 	if (key === null) throw cause;
 	const found = await lookUpCampaign(place.campaigns, key);
 	const what =
-		found === undefined ? `"${key}" is the same message to the same recipients` : sentence(cx, found);
+		found === undefined ? `"${key}" has the same message for the same recipients` : sentence(cx, found);
 	return { found, refusal: new UsageError(`${what}; nothing was sent`, { hint: waysBeside(found), cause }) };
 }
 
@@ -221,9 +221,10 @@ function sentence({ clock, times }: CommandContext, campaign: Campaign): string 
 	const { key, list_id, date_released, plan } = campaign;
 	const recipients = list_id === null ? 'these recipients' : 'this list';
 	const state = campaignState(campaign);
-	if (state === 'staged') return `"${key}" is the same message to ${recipients}, staged and not released`;
+	if (state === 'staged')
+		return `"${key}" has the same message for ${recipients}; it is staged and not released`;
 	if (state === 'planned')
-		return `"${key}" is the same message to ${recipients}, ${sayPlan(plan, times) ?? state}`;
+		return `"${key}" has the same message for ${recipients}, ${sayPlan(plan, times) ?? state}`;
 	const released = date_released === null ? null : parseDateTime(date_released);
 	const ago = released === null ? '' : ` ${spanText(clock.now() - released)} ago`;
 	const isOver = state === 'finished' ? '' : `, and is ${state === 'canceled' ? 'canceled' : 'not finished'}`;
@@ -246,7 +247,7 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(run, released.counts, status.replies);
-		// With another service, this machine stores the waiting messages, so exit codes may suggest a retry.
+		// Another service does not have the waiting messages, so exit codes may suggest a retry.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);

@@ -74,7 +74,7 @@ const checkOptions = {
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'refuse any other number of recipients; N includes suppressed rows of a table',
+		summary: 'refuse any other number of recipients; with a file, N includes suppressed addresses',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with errors, then exit with 9' },

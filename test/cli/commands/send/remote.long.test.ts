@@ -164,7 +164,7 @@ describe('send on a mailctl server', () => {
 			}),
 		});
 
-	it('prints the name of the campaign if the server stops after the release', async () => {
+	it('prints the name of the campaign if the server stops after it released the campaign', async () => {
 		const project = await makeProject();
 		const people = await project.file('people.csv', 'email\nann@example.com\n');
 		const words = [...hello.slice(0, -1), 'Hi', '--csv', people, '--yes', '--expect-count', '1'];

@@ -172,7 +172,7 @@ describe('mailctl send at a given time', () => {
 				300,
 			);
 
-		it('gives the campaign its own time, and shows this time in its question', async () => {
+		it('gives the staged campaign the time of the new command, and shows it in the question', async () => {
 			await stage();
 			const run = await resume('--in', '2h', '--window', '09:00-14:00');
 			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';

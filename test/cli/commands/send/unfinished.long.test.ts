@@ -85,7 +85,7 @@ const refused = (name: string) =>
 /** The error if an earlier campaign is staged but not released. */
 const refusedStaged = (name: string) =>
 	refusal(
-		`"${name}" is the same message to (this list|these recipients), staged and not released`,
+		`"${name}" has the same message for (this list|these recipients); it is staged and not released`,
 		waysOn(name),
 	);
 const refusedSent = (name: string) =>

@@ -371,7 +371,7 @@ export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefin
 	await plan.say(cx);
 	await sayReasons(cx, result, service === 'mailctl' ? null : foreign);
 	if (result.outcome === 'too_many_errors')
-		await cx.warn(`the import ends with 9, ${tooManyErrors(result, options.maxErrors).message}`);
+		await cx.warn(`the import will exit with 9: ${tooManyErrors(result, options.maxErrors).message}`);
 	return undefined;
 }
 

@@ -271,7 +271,7 @@ describe('a dry run on a database', () => {
 		const dry = await project.run([...words(path, ...more), '-n', '-o', 'json']);
 		expect(JSON.parse(dry.stdout)).toMatchObject({ read: 2, created: 1, rejected: 1 });
 		expect(said(dry)).toContainEqual({
-			warning: 'the import ends with 9, 1 of 2 rows was rejected, more than --max-errors 0 allows',
+			warning: 'the import will exit with 9: 1 of 2 rows was rejected, more than --max-errors 0 allows',
 		});
 		const real = await project.run([...words(path, ...more), '-o', 'json']);
 		expect({ code: real.code, counts: JSON.parse(real.stdout) }).toMatchObject({
