@@ -34,8 +34,8 @@ export function isSha256(text: string): boolean {
 
 export function nameFault(name: string): string | null {
 	if (name.trim() === '' || name === '.' || name === '..') return 'This is not a file name.';
-	if (/[\p{Cc}\u2028\u2029]/u.test(name)) return 'The name of a file has no control characters.';
-	return /[/\\]/.test(name) ? 'The name of a file has no / and no \\.' : null;
+	if (/[\p{Cc}\u2028\u2029]/u.test(name)) return 'A file name may not contain control characters.';
+	return /[/\\]/.test(name) ? 'A file name may not contain / or \\.' : null;
 }
 
 const mediaType = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/i;
@@ -56,7 +56,8 @@ const attachmentFields = fieldSet({
 	type: f.char({
 		rules: [
 			(type) => {
-				if (!mediaType.test(type)) return { code: 'invalid', message: 'Use a media type, application/pdf.' };
+				if (!mediaType.test(type))
+					return { code: 'invalid', message: 'Use a media type, such as application/pdf.' };
 				if (!composite.test(type)) return null;
 				return { code: 'invalid', message: 'To attach a mail, use application/octet-stream.' };
 			},
@@ -83,7 +84,7 @@ function attachment(): f.Field<Attachment, 'required'> {
 export function sizeFault(sizes: readonly number[]): FieldErrors | null {
 	const bytes = sizes.reduce((sum, size) => sum + size, 0);
 	if (bytes <= maxAttachedBytes) return null;
-	const message = `The files have ${bytes.toLocaleString('en-US')} bytes together, and may have ${maxAttachedBytes.toLocaleString('en-US')}.`;
+	const message = `The files have ${bytes.toLocaleString('en-US')} bytes together; at most ${maxAttachedBytes.toLocaleString('en-US')} are allowed.`;
 	return { attachments: [{ code: 'too_large', message }] };
 }
 
@@ -93,5 +94,5 @@ export function notUploaded(sha256: string): FieldErrors {
 }
 
 export function otherBytes(): ApiError {
-	return invalid({ sha256: [{ code: 'invalid', message: 'The bytes are not those of this hash.' }] });
+	return invalid({ sha256: [{ code: 'invalid', message: 'The bytes do not match this hash.' }] });
 }

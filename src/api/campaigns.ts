@@ -62,7 +62,7 @@ export const ListAck = t.component('ListAck', {
 	is_partial: t.optional(
 		t.typed<true>(
 			t.described(t.flag, {
-				description: 'True where the list goes on: call again. Absent: it was read to its end.',
+				description: 'True if more of the list follows: call again. Absent if the list was read to its end.',
 			}),
 		),
 	),
@@ -257,9 +257,9 @@ export interface CampaignOpening {
 }
 
 /**
- * Selects which campaigns with the same mail to the same rows prevent a new one. `sent`: staged, being sent, or
- * released within 24 hours. `repeated`: those of `sent` that repeat an earlier campaign. `repeating`: the unfinished
- * ones of `repeated`.
+ * Says which campaigns with the same mail to the same recipients prevent a new one. `sent`: all that are staged, being
+ * sent, or were released in the last 24 hours. `repeated`: only repeats of an earlier campaign. `repeating`: only
+ * unfinished repeats.
  */
 export type SameMail = (typeof sameMails)[number];
 
@@ -331,7 +331,7 @@ export interface Campaigns {
 	check(key: string | null, spec: AnyCampaignSpec, call?: Call & CampaignOpening): Promise<void>;
 	/** Answers a repeated batch (same `first`) with the stored ack. Throws `conflict` after a gap or the release. */
 	put(id: string, batch: RecipientBatch, call?: Call): Promise<Ack<AcceptCounts>>;
-	/** Like `put`, for requests. Counts an address as `duplicate` if an earlier request differs only in `to`. */
+	/** Like `put`, for requests. A repeated address is a `duplicate` only if both requests are equal except for `to`. */
 	putRequests(id: string, batch: RequestBatch, call?: Call): Promise<Ack<AcceptCounts>>;
 	/** Marks the rows complete: later runs need no source. Throws `conflict` unless `position` rows were put. */
 	complete(id: string, rows: { position: number }, call?: Call): Promise<void>;

@@ -50,7 +50,7 @@ export interface Extensions {
 	attachments: Attachments;
 }
 
-/** Throws `MissingExtension` (exit code 2) before the command writes. `wanted` is the option that needs it. */
+/** Throws `MissingExtension` (exit code 2) before the command writes. `wanted` names what needs the extension. */
 export async function need<K extends keyof Extensions>(
 	api: Api,
 	name: K,
@@ -147,11 +147,14 @@ export interface ImportBatch {
 }
 
 export interface Imports {
-	/** `key` is derived from list, source hash, mapping and options. A known key reopens its job at its position. */
+	/** `key` is a hash of list, source, mapping and options. A known key continues the earlier import where it stopped. */
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
 	/** Atomic. Returns the stored ack if the batch was put before (same `first`). Throws `conflict` after a gap. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
-	/** Puts rows that this process has checked. More batches may be put before the ack, but fail if this one does. */
+	/**
+	 * Puts rows that this process has checked. The caller may put the next batches before the ack. If this batch fails,
+	 * those fail too.
+	 */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

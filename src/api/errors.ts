@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-/** HTTP statuses by code. For an answer without a code, the client takes the first code with its status, except 502. */
+/** The HTTP status of each code. If several codes have the same status, clients usually assume the first one. */
 export const errorStatuses = {
 	/** Comes with errors by field. */
 	invalid: 400,
@@ -13,7 +13,7 @@ export const errorStatuses = {
 	conflict: 409,
 	too_large: 413,
 	unsupported_media_type: 415,
-	/** An idempotency key was used for another body. */
+	/** An earlier request with another body has used the idempotency key. */
 	unprocessable: 422,
 	throttled: 429,
 	server_error: 500,
@@ -36,7 +36,7 @@ export interface FieldError {
 	message: string;
 }
 
-/** Errors by field. Errors of list items are keyed by index, nested as in DRF (api-decisions 1). */
+/** Errors by field name. The errors of a list item are nested below its index, as in DRF (api-decisions 1). */
 export interface FieldErrors {
 	[field: string]: readonly FieldError[] | FieldErrors;
 }
@@ -200,19 +200,19 @@ export class StoreError extends Error {
 	}
 }
 
-/** Texts for API clients. The store's own messages would show them file names. */
+/** Texts for API clients, because the store's own messages may contain file names. */
 const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCode, string]>>> = {
 	locked: ['unavailable', 'The database is busy. Try again.'],
 	unreachable: ['unavailable', 'The database of the service cannot be reached. Try again.'],
 	stopped: ['unavailable', 'The service is being stopped. Try again.'],
-	denied: ['storage_failed', 'The database of the service refuses its user.'],
+	denied: ['storage_failed', 'The database refuses the user of the service.'],
 	key: ['unavailable', 'The service lacks the key that decrypts its secrets.'],
 	disk_full: ['storage_full', 'The disk of the service is full.'],
 	io: ['storage_failed', 'The disk of the service failed.'],
 	damaged: ['storage_failed', 'The database of the service is damaged.'],
 	read_only: ['unavailable', 'The database of the service is read-only. Try again.'],
 	moved: ['storage_failed', 'The database of the service was moved to another place.'],
-	not_a_database: ['storage_failed', 'The database of the service is not a database.'],
+	not_a_database: ['storage_failed', 'The database file of the service is not a database.'],
 	not_overwritten: [
 		'not_overwritten',
 		'It is done, but what was deleted is still on the disk of the service: repeat the request to overwrite it.',

@@ -15,7 +15,7 @@ const maxCopies = 100;
 export const maxVariables = 5000;
 export const maxSubjectLength = 998;
 
-/** Assumption: the service document does not limit keys (api-decisions 29). */
+/** The service document has no rule for keys, so mailctl assumes this one (api-decisions 29). */
 export const idempotencyKeyRule = {
 	isKept: (key: string): boolean => /^[\x21-\x7e]{1,255}$/.test(key),
 	message: 'Use 1 to 255 visible ASCII characters.',
@@ -33,7 +33,7 @@ export interface CheckedTiming {
 
 const body = f.char({ trim: 'off', maxBytes: maxBodyBytes });
 
-/** Rejects a text of only white space, as DRF does, but does not trim others. */
+/** Rejects a text of only white space, as DRF does. Does not trim the text. */
 const notBlank: f.TextRule = (value) =>
 	trimWhitespace(value) === '' ? { code: 'blank', message: texts.blank } : null;
 const mailboxes = f.list(f.mailbox(), { max: maxCopies });
@@ -58,7 +58,7 @@ const contentDeclaration = {
 	attachments: f.optional(attachments()),
 };
 
-/** Service document, "Send a message". Adds `list_id` and four keys of contents (api-decisions 24, 28, 38, 46). */
+/** Service document, "Send a message". mailctl adds `list_id` and some content keys (api-decisions 24, 28, 38, 46). */
 const sendDeclaration = {
 	...contentDeclaration,
 	to: f.list(f.address(), { allowEmpty: 'no', max: maxRecipients }),
@@ -89,7 +89,7 @@ const conditionNames = ['exclude_lists', 'where', 'where_opened', 'where_not_ope
 
 export const timingDeclaration = {
 	starts_at: f.optional(f.moment()),
-	/** Lets mail leave only at `HH:MM-HH:MM` of each day in `time_zone`. The window may cross midnight. */
+	/** Mail leaves only between these two times (`HH:MM-HH:MM` in `time_zone`). The window may cross midnight. */
 	window: f.optional(f.sendingWindow()),
 	time_zone: f.optional(f.timeZone()),
 };
@@ -144,7 +144,7 @@ function checkContent(isMissing: (name: keyof Declared) => boolean): FieldErrors
 	};
 }
 
-const noCopies = { code: 'invalid', message: 'BULK messages have no copies.' } as const;
+const noCopies = { code: 'invalid', message: 'BULK messages cannot have cc or bcc.' } as const;
 
 function checkCopies({
 	type,

@@ -73,9 +73,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Parameter {
 	/**
-	 * `text`: the last value; `texts`: all values. `filter`: trimmed, absent if blank; `exact`: not trimmed. `integer`
-	 * turns other texts into NaN, `whole` drops them. `id`: absent if blank. `word`: must be one of `words`. `page` is
-	 * read with its collection.
+	 * `texts` reads all values of the parameter, every other kind reads the last one. `filter`, `uuid` and `id` ignore a
+	 * blank text. `filter` and `uuid` trim the text, `text` and `exact` do not. If the text is not an integer, `integer`
+	 * and `id` return NaN, and `whole` ignores the text. A `word` must be one of `words`. `readPage` reads `page`.
 	 */
 	kind:
 		| 'text'
@@ -109,12 +109,12 @@ export interface Operation {
 	body?: keyof typeof bodies;
 	answer?: Answer;
 	/**
-	 * Arguments of the `Api` method, by the names of their values. Three names stand for objects: `body` for the values
-	 * of the body, `query` for those outside it, `input` for all values that `args` does not name. Default: the values
-	 * of the path, then `input`.
+	 * Names of the values that the `Api` method takes as arguments. Three names stand for objects of values without an
+	 * argument of their own: `body` for values of the body, `query` for values of the path and query, `input` for all.
+	 * Default: the values of the path, then `input`.
 	 */
 	args?: readonly string[];
-	/** Query or body values that become options of the call, with the option names. */
+	/** Query or body values that become options of the call: `{ for_ms: 'forMs' }` passes `for_ms` as `forMs`. */
 	options?: Readonly<Record<string, 'unless' | 'forMs' | 'forget'>>;
 	/** The client never retries this operation, because it is not idempotent although its HTTP method is. */
 	isUnsafe?: true;
@@ -357,7 +357,7 @@ export const operations = {
 		body: 'RequestBatch',
 	}),
 	'ext.campaigns.complete': silent('POST', `${campaign}complete/`, 'send', { body: 'CompleteBody' }),
-	/** With `for_ms`, the server answers after that time. `is_partial` then says that the list continues. */
+	/** The server starts no new slice after `for_ms`. If the list has more subscribers, the answer has `is_partial`. */
 	'ext.campaigns.addList': post(`${campaign}lists/{list_id}/`, 'send', ListAck, {
 		alsoScope: 'read',
 		query: { for_ms: parameter('integer') },
@@ -401,7 +401,7 @@ export const operations = {
 	}),
 
 	'ext.attachments.find': get(attachment, 'send', StoredBytes),
-	/** The body is the file itself. Answers 400 on `sha256` if the bytes differ. */
+	/** The body is the file itself. If the file does not have the hash in the path, the server answers 400. */
 	'ext.attachments.put': put(attachment, 'send', StoredBytes, { body: 'File' }),
 
 	'ext.suppressions.page': get(suppressions, 'read', t.pageOf(Suppression), {
@@ -483,7 +483,7 @@ export const openPaths = {
 	ready: '/readyz',
 	openapi: '/openapi.json',
 } as const;
-/** For Prometheus. Needs a token with `read`, as `X-Secure-Token` or, like Prometheus, as `Authorization: Bearer`. */
+/** For Prometheus. Needs a token with the scope `read`, in `X-Secure-Token` or in `Authorization: Bearer`. */
 export const metricsPath = '/metrics';
 
 export function scopesOf({

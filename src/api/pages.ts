@@ -82,7 +82,7 @@ export async function take<T>(rows: AsyncIterable<T>, limit: number): Promise<T[
 
 const maxQueryLength = 8_192;
 
-// Use only the link's query, because its host may be another one, or internal behind a proxy.
+// Use only the link's query. A service behind a proxy may write its internal host into the link.
 function nextPage(next: string): { name: string; request: PageRequest } {
 	const link = canParseUrl(next, 'http://localhost/') ? new URL(next, 'http://localhost/') : null;
 	const query = link?.search ?? '';

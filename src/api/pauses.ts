@@ -1,4 +1,4 @@
-/** Writes and recognizes reasons of pauses, because the API transfers them only as a sentence. */
+/** The API transfers the reason of a pause only as a sentence. These functions write and recognize the sentences. */
 
 const held = 'the queue is paused';
 const stalled = 'nothing is sent';

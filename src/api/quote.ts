@@ -18,13 +18,13 @@ export function redact(text: string, secrets: readonly string[]): string {
 
 export function withoutPassword(text: string): string {
 	if (!text.includes(':/')) return text;
-	// Also match one slash, to which path normalization shortens `//`. PostgreSQL also reads passwords from parameters.
+	// Also match `:/`, because path normalization shortens `://`. A PostgreSQL URL may have a password in its query.
 	return text
 		.replace(/(:\/\/?[^\s/:"]*):[^\s/"]*@/g, '$1:********@')
 		.replace(/([?&](?:ssl)?password=)[^\s&#"\\]*/gi, '$1********');
 }
 
-/** Also removes user names from web URLs, because they may be tokens, and parameters with secret-looking names. */
+/** Also hides values of parameters such as `token`, and user names in web URLs, because a user name may be a token. */
 export function withoutSecrets(text: string): string {
 	if (!text.includes(':/')) return text;
 	return withoutPassword(text)

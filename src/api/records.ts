@@ -1,4 +1,4 @@
-/** Records of the API. A client keeps keys that another service adds. */
+/** Records of the API. If a service answers with more keys, the client keeps these keys. */
 import { AttachedFile } from './attachments.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';

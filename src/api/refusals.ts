@@ -2,7 +2,7 @@
 
 export const refusalTexts = {
 	not_verified: 'Sender address is not verified.',
-	public_url_required: 'BULK needs the public URL of the settings: unsubscribe links would lead nowhere.',
+	public_url_required: 'BULK needs the setting public_url: without it, unsubscribe links would lead nowhere.',
 	private_target: 'This URL points to a private, loopback or reserved address.',
 	erased: 'The data of this address was erased. Lift the erasure to add the address again.',
 } as const;

@@ -50,7 +50,7 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
-		// Each entry was checked by the field of its name, which TypeScript cannot see.
+		// The field of the same name has checked each value. TypeScript cannot see this.
 		const value = Object.fromEntries(values) as ValueOf<F>;
 		const isMissing = (name: keyof ValueOf<F>) => !(name in value || name in errors);
 		const together = mode === 'patch' ? {} : options.crossCheck?.(value, isMissing);
@@ -103,7 +103,7 @@ function describe(fields: Fields, mode: ParseMode): JsonSchema {
 	const names = entries.filter(([, field]) => field.presence === 'required').map(([name]) => name);
 	const schemaOf = ({ schema }: Fields[string]): JsonSchema => {
 		if (mode !== 'patch') return schema;
-		// Clients fill in defaults, which would change values that the patch does not contain.
+		// Omit defaults, because clients would add them to the patch and overwrite stored values.
 		const { default: _, ...rest } = schema;
 		return rest;
 	};

@@ -8,7 +8,7 @@ import * as f from './schema/fields.js';
 import * as t from './schema/record.js';
 import { fieldSet, type Given, type Infer } from './schema.js';
 
-/** `HARDBOUNCED` and `COMPLAINED` stop all mail, the other reasons stop bulk mail only. */
+/** `HARDBOUNCED` and `COMPLAINED` stop all mail. The other reasons stop only bulk mail. */
 export const suppressionReasons = [
 	'COMPLAINED',
 	'HARDBOUNCED',
@@ -30,7 +30,7 @@ export function importedReason(disable_reason: string | null): SuppressionReason
 	return suppressionReasons.find((reason) => reason === word && importedReasons.has(reason)) ?? null;
 }
 
-/** Who caused it: recipient, refusing mail server, later bounce, feedback loop, call or command, file. */
+/** Sources in order: the recipient, a mail server, a later bounce, a feedback loop, a call or command, an import. */
 export const suppressionSources = ['RECIPIENT', 'DELIVERY', 'BOUNCE', 'COMPLAINT', 'API', 'IMPORT'] as const;
 export type SuppressionSource = (typeof suppressionSources)[number];
 
@@ -89,7 +89,7 @@ export interface Suppressions {
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,
 	): Promise<SuppressionSlice>;
-	/** The later expiry counts, so a call never shortens a suppression. One without expiry deactivates subscribers. */
+	/** Extends an existing suppression, but never shortens it. A suppression without expiry deactivates subscribers. */
 	create(input: SuppressionInput, call?: Call): Promise<Suppression>;
 	/** At most 5,000 rows. Rejects invalid rows one by one. The caller may repeat a call that got no answer. */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
@@ -136,7 +136,9 @@ function checkList({
 	list_id = null,
 }: Partial<Pick<NewSuppression, 'reason' | 'list_id'>>): FieldErrors {
 	if (list_id === null || reason === 'UNSUBSCRIBED') return {};
-	return { list_id: [{ code: 'invalid', message: `Only UNSUBSCRIBED can be of one list, not ${reason}.` }] };
+	return {
+		list_id: [{ code: 'invalid', message: `Only UNSUBSCRIBED can apply to a single list, not ${reason}.` }],
+	};
 }
 
 export function toNewSuppression(row: Infer<typeof suppressionRowFields>): NewSuppression {

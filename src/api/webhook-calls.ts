@@ -96,7 +96,7 @@ export function refuseSignature({ headers, body, secrets, now }: Received): stri
 	const isOurs = given.some((each) =>
 		known.some((one) => isEqual(Buffer.from(each.slice(3), 'base64'), one)),
 	);
-	return isOurs ? null : 'the signature is not that of the secret';
+	return isOurs ? null : 'the signature does not match the secret';
 }
 
 function digest({ id, timestamp, body }: Signed, secret: string): Buffer {

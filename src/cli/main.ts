@@ -51,7 +51,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	const { io } = options;
 	const word = operands(argv)[0]?.word;
 	const isVersion = word === undefined && argv.includes('--version');
-	// For people, print the overview and the version without loading a command.
+	// If people read the output, print the overview or version without loading a command.
 	if (word === undefined && !isMachine(peek(argv, isVersion ? io.env : {}).format)) {
 		if (isVersion) {
 			await io.stdout.write(`${__VERSION__}\n`);

@@ -20,14 +20,18 @@ export const tree: Tree = [
 		['why', 'explain why a person did not get a mail', () => import('./commands/why.js')],
 	]),
 	...under('Deployment', [
-		['serve', 'serve the API and tracking pages, and send', () => import('./commands/serve.js')],
+		[
+			'serve',
+			'serve the API and tracking pages, and send queued messages',
+			() => import('./commands/serve.js'),
+		],
 		['smoke', 'check a deployment, for CI', () => import('./commands/smoke.js')],
 		['doctor', 'find problems of this set-up, and name the fix', () => import('./commands/doctor.js')],
 		['worker', 'send queued messages and retries', () => import('./commands/worker.js')],
 		['engine', 'administer the local database and its mail server', () => import('./commands/engine.js')],
 		[
 			'apply',
-			'make lists, fields, webhooks and more match a file',
+			'change lists, fields, webhooks and more to match a file',
 			of(() => import('./commands/apply.js'), 'apply'),
 		],
 		['diff', 'show what apply would change', of(() => import('./commands/apply.js'), 'diff')],

@@ -51,7 +51,7 @@ async function readWith(
 	}
 }
 
-/** Spare bytes for the next message: most messages of one content differ in size by less. */
+/** Spare bytes in the next buffer. The sizes of most messages with the same content differ by less. */
 const slack = 512;
 
 export class CompiledContent {
@@ -102,7 +102,7 @@ export class CompiledContent {
 		return message;
 	}
 
-	/** Returns the files that follow the result of `join`, in DKIM's relaxed form. `encoded` maps SHA-256 to base64. */
+	/** Returns the files to send after the result of `join`, in DKIM's relaxed form. `encoded` maps SHA-256 to base64. */
 	rest(encoded: ReadonlyMap<string, Buffer>, { tracking }: Pick<Recipient, 'tracking'>): readonly Buffer[] {
 		if ((this.#content.attachments ?? []).length === 0) return [];
 		return this.#bodyFor(tracking).rest.map((piece) => {

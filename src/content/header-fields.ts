@@ -161,7 +161,7 @@ function base64Word(word: string): string {
 	return `=?UTF-8?B?${Buffer.from(word, 'utf8').toString('base64')}?=`;
 }
 
-/** The Q encoding by ASCII code. Encodes what RFC 2047 s.5(3) forbids in phrases, whose rules are the strictest. */
+/** The Q encoding of each ASCII character. Follows the rules for phrases, which are the strictest (RFC 2047 s.5(3)). */
 const ascii: readonly string[] = Array.from({ length: 128 }, (_, code) => {
 	const char = String.fromCharCode(code);
 	if (/[A-Za-z0-9!*+\-/]/.test(char)) return char;

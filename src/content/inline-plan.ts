@@ -5,7 +5,7 @@ interface InlinePlan {
 	readonly css: string;
 }
 
-/** Moves rules that can be inlined from style elements without `media` to `css`. Null if there are none. */
+/** Moves rules from the HTML to `css` if they can be inlined and apply to all media. Null if no rule moves. */
 export function planInlining(html: string): InlinePlan | null {
 	const isBodyImplied = hasImpliedBodies(html);
 	const sheets = styleElements(html).map((element) => ({
@@ -44,7 +44,7 @@ function divided(statement: CssStatement, isBodyImplied: boolean): Part[] {
 	];
 }
 
-/** Pseudo-classes that depend only on the structure of the document, so that their rules can be inlined. */
+/** Pseudo-classes that depend only on the structure of the document. A rule with one of these can be inlined. */
 const structural = /^:(root|empty|not|(first|last|only)-(child|of-type)|nth-(last-)?(child|of-type))$/i;
 
 function canMove(selector: string, isBodyImplied: boolean): boolean {
@@ -90,7 +90,7 @@ function styleElements(html: string): StyleElement[] {
 
 const conditions = new Set(['media', 'supports', 'container']);
 
-/** Adds `!important` to a rule that cannot be inlined, because inlined styles would override it. */
+/** Adds `!important` to a rule that stays in a style element. Otherwise inlined styles would override this rule. */
 function insistent(statement: CssStatement): string {
 	if (statement.kind === 'at') {
 		if (statement.block === null || !conditions.has(statement.name)) return formatStatement(statement);

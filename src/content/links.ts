@@ -17,7 +17,7 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** The link is tracked: `constant` always, `clean` without control characters, `whole` with an http(s) URL. */
+	/** Tracked: `constant` always, `clean` if no value has a control character, `whole` if the URL is also http(s). */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 

@@ -50,7 +50,7 @@ export function contentSize({
 
 const mayEncode = /[?&]|mailto:/i;
 
-/** Returns why the values make the message or its subject too long, or null. Does not build the message. */
+/** Returns null if the message and its subject are short enough with these values, otherwise the reason. */
 export function joinFault(size: ContentSize, variables: Variables, more = 0): string | null {
 	return subjectFault(size.subject, variables) ?? sizeFault(size, variables, more);
 }

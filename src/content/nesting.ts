@@ -5,7 +5,7 @@ export const maxNesting = 400;
 
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;
 
-/** Stops at the limit, so the time is linear. The parser closes unclosed `<li>`, so they do not count as nested. */
+/** Stops at the limit, so the time is linear. The next `<li>` closes an open one, so a long list is not deep. */
 export function isTooDeep(html: string): boolean {
 	let depth = 0;
 	let isDeep = false;

@@ -230,7 +230,7 @@ class QuotedPrintableLine {
 		this.#sink = sink;
 	}
 
-	/** Encodes a value only once while it repeats, as the start of the click URLs of a mail does. */
+	/** Keeps the last long value encoded, because all click URLs of a mail start with the same text. */
 	appendValue(value: string): void {
 		if (value.length >= worthKeeping) {
 			if (this.#last?.value !== value) this.#last = { value, fragment: encodeLong(value) };

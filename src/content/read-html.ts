@@ -95,7 +95,7 @@ function inlineStyles(
 }
 
 const size = /^\d+(?:\.\d+)?%?$/;
-/** Valid values of the attributes to which the inliner copies styles unchecked, such as `height: auto`. */
+/** Valid values of attributes. The inliner copies styles into these attributes unchecked, such as `height: auto`. */
 const possible: ReadonlyMap<string, RegExp> = new Map([
 	['width', size],
 	['height', size],

@@ -60,7 +60,7 @@ export function percentEncoded(value: string): string {
 	);
 }
 
-/** `fixed`: in `url(…)`, the variable stays unfilled. `style`: `#` replaces a value that would load something. */
+/** `fixed`: a variable in `url(…)` stays unfilled. `style`: `#` replaces a value that would load something. */
 export type StyleGuard = 'fixed' | 'style';
 
 const marks =

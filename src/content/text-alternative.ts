@@ -93,7 +93,7 @@ function decoded(text: string): string {
 const smallLength = 64 * 1024;
 const endlessLength = 1_000;
 
-/** Does not wrap a large text with an endless word, because the converter would copy it per line: minutes for 2 MiB. */
+/** Does not wrap a large text with an endless word. Wrapping would copy the word for each line: minutes for 2 MiB. */
 function convert(html: string): string {
 	if (html.length > smallLength) {
 		const text = compile({ ...options, wordwrap: false })(html);

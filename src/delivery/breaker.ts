@@ -29,7 +29,7 @@ export class Breaker {
 	 * Counts refusals and sent messages of this run. If it changes during a read of the store, the result is outdated.
 	 */
 	#outcomes = 0;
-	/** Writes that are still running, so that the stored count may lack their outcomes. */
+	/** Number of unfinished writes. The stored count may lack their outcomes. */
 	#storing = 0;
 
 	constructor(options: BreakerOptions) {

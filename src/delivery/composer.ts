@@ -37,9 +37,7 @@ export interface LentMail {
 /** Threads that compose mails before the courier requests them. */
 export interface Ahead {
 	expect(source: MailSource, messages: readonly Leased[]): void;
-	/**
-	 * Returns a mail once, and drops mails expected before it. Null if no thread composes the mail, or if that fails.
-	 */
+	/** Returns the mail only once, and drops all mails expected before it. Null if no thread could compose the mail. */
 	take(message: Uuid): LentMail | Promise<LentMail | null> | null;
 	keysFor: KeysFor;
 }
@@ -156,7 +154,9 @@ export class Composer {
 		return isSurelyWithin(largeBytes, size, variables);
 	}
 
-	/** Composes one mail at a time. The store notes the message before, so that it is known after a crash. */
+	/**
+	 * Composes one mail at a time. The store records the message first, so that the next run knows what caused a crash.
+	 */
 	#withCare({ message, fence }: Leased, work: () => Promise<Composed>): Promise<Composed> {
 		const { queue } = this.#options;
 		const turn = this.#careful.then(async () => {

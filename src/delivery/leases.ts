@@ -113,7 +113,9 @@ export interface Slot {
 	leave(): void;
 }
 
-/** Limits messages without a recorded outcome, because a crash may send them twice. Each connection adds one. */
+/**
+ * Maximum messages without a recorded outcome, plus one per connection. After a crash, a worker may send them twice.
+ */
 const mostUnsettled = 100;
 /** Maximum bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;
@@ -122,10 +124,10 @@ const mostBytes = 16 * 1024 * 1024;
  * server accepts 1.3 times as many messages per second with a hundred in flight as with fifteen.
  */
 const perConnection = { least: 3, most: 20 };
-/** At the rate of recent answers, the messages in flight take about this long. A stop or pause waits for them. */
+/** `InFlight` admits as many messages as the server answers in this time. A stop or pause waits for these answers. */
 const aheadMs = 20;
 
-/** Limits messages in flight per connection, by their bytes, and by the duplicates that a crash would cause. */
+/** Limits the messages in flight, their bytes, and the messages that a crash would duplicate. */
 export class InFlight {
 	readonly #connections: number;
 	readonly #nowMs: () => number;

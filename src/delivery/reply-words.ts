@@ -90,7 +90,7 @@ export const unknownAddress = anyOf(
 const senderWords =
 	'\\bsender\\b|\\bfrom(?::| user| domain| address| must)|mail from|originat|reverse[ -]path|call(?:out|back)';
 
-/** Servers also use the code of a bad address for these causes: a full mailbox, the message, a temporary fault. */
+/** Causes such as a full mailbox or a temporary fault. The server's code may still say that the address is bad. */
 const otherCauses: readonly string[] = [
 	'\\b(?:at a rate|(?:sending|message|mail|receiv\\w{1,3}|connection|hourly|daily) (?:rate|limits?)|rate[ -]?limit\\w{0,3}|too (?:many|much|fast|frequent\\w{0,2}|large|big|quickly)|throttl\\w{1,3}|volume|reputation|policy|policies|prohibited|spam\\w{0,8}|junk|unsolicited|phish\\w{0,4}|virus|malware|suspicious|blocked|banned|(?:over|exceed\\w{0,3}|out of) (?:\\w{1,12} ){0,3}(?:quota|limits?|size|storage)|quota|(?:mail ?box|inbox|folder) (?:is |was )?(?:over)?full|(?:message|mail|size)(?: \\w{1,12}){0,2} (?:exceed\\w{0,3}|limit\\w{0,3})|size limit|storage|greylist\\w{0,3}|temporar\\w{1,5}|(?<!spaces and )try again|try later|again later|access denied|(?:mail|forwarding) loops?|loops? (?:back|detected)|too many hops|(?:user|recipient|address|mailbox|account) (?:may|might|could) (?:be|have|not)|perhaps|content (?:rejected|filter|denied))\\b|сп[ао]м|スパム|迷惑メール|垃圾邮件',
 	'\\b(?:your|ihre?r?|votre|vos|vuestr[ao]|su|tu|uw|sua|vostro) (?:\\S{1,12} )?(?:ip\\b|e-?mail\\b|address|account|host|server|domain|mx\\b|konto|adresse|compte|cuenta|indirizzo|conto|conta|вашего)|вашего? (?:сервер|адрес)',

@@ -190,7 +190,10 @@ const rules = [
 	rule('deferred', 'an unexpected reply', {}),
 ];
 
-/** Returns the first rule that matches. `isShared`: refusing a mail with several recipients is not a hard bounce. */
+/**
+ * Returns the first rule that matches. `isShared`: the mail has several recipients, so a refusal in `answer` is
+ * not a hard bounce.
+ */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,

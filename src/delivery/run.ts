@@ -19,13 +19,14 @@ import { type SmtpPool, usualConnections } from './smtp/pool.js';
 interface RunRequest {
 	scope: MessageScope | null;
 	/**
-	 * When the run ends. `settled`: no message is due, and `scope` has no queued or leased message. `idle`: no message
-	 * is due or leased. `drained`: no message waits, not even a deferred one. `aborted`: only the signal ends the run.
+	 * Says when the run ends. `settled`: no message is due, and no message of `scope` is queued or leased. `idle`: no
+	 * message is due or leased. `drained`: no message waits, not even a deferred one. `aborted`: only the signal ends
+	 * the run.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
-	/** Ends the run gracefully: leases no more, waits 9 s for messages in flight, and returns the others to the queue. */
+	/** On this signal, the run returns waiting messages to the queue. It gives messages in flight 9 s, and then ends. */
 	signal?: AbortSignal;
-	/** The signal aborts the run within this many milliseconds, so no message starts shortly before. */
+	/** The signal aborts the run within this many milliseconds. Near the end, the run starts no message. */
 	leftMs?: number;
 }
 
@@ -47,7 +48,7 @@ export interface RunOptions {
 	reads: Pick<Reads, 'nextDue' | 'nextTurn' | 'countMessages' | 'queuePauses' | 'revokedLeases'>;
 	clock: Clock;
 	owner: string;
-	/** No other process sends messages of these scopes (`Queue.lease`), so `rate` limits only this process. */
+	/** Only this process sends messages of the scope (`Queue.lease`), so `rate` limits only this process. */
 	alone?: true;
 	connections?: number;
 	rate?: number;
@@ -101,7 +102,7 @@ const pollMs = 1_000;
 const longestWaitMs = 60_000;
 const storeWaits = { first: 1_000, longest: 300_000 };
 const worthTelling: Micros = 5 * microsPerSecond;
-/** A run with `leftMs` starts no message in its last quarter, or in its last `drainMs` if that is less. */
+/** In this last part of `leftMs`, a run starts no message. The part is at most `drainMs` long. */
 const lastPart = 1 / 4;
 /** Half of `mostUnsettled` in leases.ts, so that sending continues during a write. */
 const groupOfOutcomes = { size: 50, ms: 50 };
@@ -130,7 +131,7 @@ export class Run {
 	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
-	/** The last lease returned only messages that this run already held, so more messages may be due after them. */
+	/** This run already held every message that the last lease returned. Other messages may still be due. */
 	#hasMore = false;
 	#isPausing = false;
 	#fault: Fault | null = null;
@@ -252,7 +253,7 @@ export class Run {
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault(stop);
 	}
 
-	/** Leases in the background. A write of outcomes also calls this, because both then share a commit on SQLite. */
+	/** Leases in the background. On SQLite, a write of outcomes calls this, and the lease shares its commit. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -359,7 +360,7 @@ export class Run {
 		return true;
 	}
 
-	/** Waits for messages in flight, and returns the others to the queue. The result is null if the run continues. */
+	/** Waits for messages in flight, then returns waiting messages to the queue. Returns null if the run continues. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
 		this.#isPausing = true;
 		try {
@@ -371,7 +372,7 @@ export class Run {
 			this.#releaseBuffer(isMet ? 'infrastructure' : 'drain');
 			const failure = await this.#flushStubbornly(this.#isEndless ? 1 : storeTries);
 			const cause: Fault = failure === null ? fault : { kind: 'store', error: failure.error };
-			// Throw the store's own error. It names the file and a fix, and the caller can tell it from a bug.
+			// Throw the store's error unchanged. It names the file and a fix, and the caller does not report it as a bug.
 			if (cause.kind === 'store' && !this.#isEndless) throw cause.error;
 			const wait = await this.#waitFor(cause);
 			// Only an endless run waits and tries again.
@@ -531,7 +532,7 @@ class WakeUp {
 	}
 }
 
-/** Spreads messages evenly. Catches up at most 100 ms: late timers cost nothing, and a pause causes no burst. */
+/** Spreads messages evenly. After a delay, makes up for at most 100 ms, so that a long pause causes no burst. */
 class Rate {
 	readonly #perSecond: number;
 	readonly #clock: Clock;

@@ -66,7 +66,7 @@ export async function assertAudience(
 		for (const id of audience[key]) {
 			const campaign = await campaignOf(reads, id);
 			if (campaign === undefined) errors[key] ??= [refused(`There is no campaign ${id}.`)];
-			// Retention has deleted who opened this campaign, so `where_not_opened` would match everyone.
+			// Retention has deleted the opens of this campaign, so `where_not_opened` would match everyone.
 			else if (campaign.date_dropped !== undefined)
 				errors[key] ??= [refused(`${sayDropped(campaign)}, and their opens with them.`)];
 		}

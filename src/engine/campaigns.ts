@@ -134,7 +134,7 @@ async function openCampaign(context: CampaignContext, { key, spec, call, isTrial
 		now: clock.now(),
 	});
 	if (outcome.kind === 'conflict')
-		throw new ApiError('conflict', `The campaign "${key}" is the name of another campaign.`);
+		throw new ApiError('conflict', `The name "${key}" belongs to another campaign.`);
 	if (outcome.kind === 'repeated') throw repeatedCampaign(outcome.key);
 	if (outcome.kind === 'refused') throw invalid(outcome.errors);
 	return outcome.session;
@@ -217,7 +217,7 @@ async function putBatch(
 		if (outcome.kind === 'not_found') throw await unknownCampaign(context, campaign, call);
 		throw refusalOf(outcome);
 	};
-	// Checking rows is slow. An empty batch first shows whether the campaign accepts this batch or already has it.
+	// Checking rows is slow. So first ask with no rows whether the campaign accepts this batch or already has it.
 	const ack = await put([]);
 	return ack.position > first ? ack : await put(await check());
 }
@@ -231,7 +231,7 @@ async function unknownCampaign(
 	if (known === null || !isOfCalls(known)) return notFound();
 	return new ApiError(
 		'conflict',
-		'This campaign was released by the send call that made it: it can be canceled, but gets no recipients.',
+		'This campaign was released by the send call that made it: it can be canceled, but takes no more recipients.',
 	);
 }
 

@@ -76,7 +76,7 @@ export function submissionOf<Resolved extends object>(
 	return { ...made, type, envelope, from_key, tag, tracking, list_id, context, ...resolved };
 }
 
-/** Stores only the subject, because the other service resolves templates and the stored request has the bodies. */
+/** Stores only the subject. Another service resolves templates, and the stored request has the bodies. */
 export function opaqueContent(
 	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
 ): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {
@@ -186,7 +186,10 @@ export function createAttachments({ store, clock }: EngineContext): Attachments 
 			const owner = call?.client === undefined ? {} : { owner: call.client };
 			const stored = await store.writes.putAttachment({ sha256, bytes, now: clock.now(), ...owner });
 			if (stored === null)
-				throw new ApiError('conflict', 'No message uses your last uploads: send some, or wait 24 hours.');
+				throw new ApiError(
+					'conflict',
+					'No message uses your last uploads yet: send messages that use them, or wait 24 hours.',
+				);
 			return stored;
 		},
 	};

@@ -41,7 +41,7 @@ export function checked<T>(
 	return parsed.value;
 }
 
-/** Also checks the good fields in the store if others are bad: a 400 answer names every bad field. */
+/** If some fields are bad, also checks the others against the store: a 400 answer names every bad field. */
 export async function checkedBeside<T>(
 	parsed: Parsed<T>,
 	fieldErrors: (good: NoInfer<Partial<T>>) => Promise<FieldErrors>,
@@ -123,7 +123,7 @@ interface Resource<T, Id> {
 	delete(id: Id, call?: Call): Promise<boolean>;
 }
 
-/** An unknown id is "Not found." even if the body is invalid. */
+/** The methods throw `not_found` for an unknown id, even if the body is invalid. */
 export function crud<T, Input, Id extends number | string>(
 	context: Pick<EngineContext, 'store'>,
 	{ path, page, get, create, change, delete: remove }: Resource<T, Id>,

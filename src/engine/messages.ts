@@ -133,7 +133,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** Null if the queue runs. Ignores a fault after its retry time; a worker in this process reports it by `whyPaused`. */
+/** Null if no stored pause applies. A fault applies only until its retry time; the caller then asks `whyPaused`. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

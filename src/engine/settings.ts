@@ -19,7 +19,7 @@ import {
 import type { UnsubscribeScope } from './rules/subscribers.js';
 
 const defaultListeningUrl = 'http://127.0.0.1:8080';
-/** Users cannot set it. Workers in other processes read it to make links. */
+/** Users cannot set this setting. Workers in other processes read the URL to make links. */
 const listeningUrlName = 'listening_url';
 
 export const settingDefaults = {
@@ -176,7 +176,7 @@ function checkEhloName(value: string): Checked {
 	const address = value.replace(/^\[(?:IPv6:)?|\]$/gi, '');
 	if (isIP(address) !== 0) return { value: isIP(address) === 4 ? `[${address}]` : `[IPv6:${address}]` };
 	const name = isEmailAddress(`x@${value}`) ? domainOf(`x@${value}`) : null;
-	return either(name, 'Must be a host name with a dot, such as mail.example.com, or an address.');
+	return either(name, 'Must be a host name with a dot, such as mail.example.com, or an IP address.');
 }
 
 function checkLimits(name: keyof typeof limitSettings): (value: string) => Checked {
@@ -229,7 +229,7 @@ function checkPageLogoUrl(value: string): Checked {
 	);
 }
 
-/** The header List-Unsubscribe adds a page's path to this URL. Its line may have 900 characters. */
+/** List-Unsubscribe contains this URL and the path of a page. The whole field may have 900 characters. */
 const maxPublicUrl = 800;
 
 // Every mail contains this URL, so reject queries, fragments and user names.

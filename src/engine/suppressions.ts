@@ -117,6 +117,6 @@ function notOneOf(name: string, value: string): never {
 
 function readCursor(cursor: string): { email_key: string; reason: string; list_id: number | null } {
 	const [, reason, list, email_key] = /^([A-Z]+):(\d{0,15}):([^\0]+)$/.exec(cursor) ?? [];
-	if (reason === undefined || email_key === undefined) return refuse('cursor', 'Not a cursor of a slice.');
+	if (reason === undefined || email_key === undefined) return refuse('cursor', 'This is not a valid cursor.');
 	return { email_key, reason, list_id: list === '' ? null : Number(list) };
 }

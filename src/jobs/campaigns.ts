@@ -66,7 +66,7 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has position ${ack.position}`);
 }
 
-/** An unusable row becomes a refused recipient, because each line gets a result. An empty cell overrides meta. */
+/** Turns an unusable row into a refused recipient. An empty cell overrides the value in the subscriber's meta. */
 export function toRecipient(row: TableRow, { email, variables }: CampaignColumns): Recipient {
 	const { line, cells } = row;
 	const to = (cells[email] ?? '').trim().slice(0, maxAddress);
@@ -106,7 +106,7 @@ const textKeys: ReadonlySet<string> = new Set([
 	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
 ]);
 
-/** In `textKeys`, replaces a number by its source text if JavaScript would drop digits or the decimal point. */
+/** Under `textKeys`, turns a number into a string if JavaScript would drop digits or the decimal point. */
 function withoutLongNumbers(request: unknown): unknown {
 	if (!isRecord(request)) return withoutExactNumbers(request);
 	const entries = Object.entries(request).map(([key, value]) => [
@@ -159,7 +159,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Keeps each column that `--map` joins as a variable too, so that `#First#` works beside the joined `#name#`. */
+/** Returns a variable for each column that `--map` joins: `#First#` works beside the joined `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],

@@ -148,14 +148,15 @@ function noNesting(target: string): string {
 	return target.startsWith('meta') ? texts.metaValue : texts.string;
 }
 
-const misfit = 'its cells were filled up or joined to fit the header: correct them, and empty its _code';
+const misfit =
+	'empty cells were added or cells joined to fit the header: correct them, and empty _code in that row';
 
 /**
  * Users correct some rows of a results file and import the file again. A row that still has one of these codes in
  * `_code` is rejected again, because the row itself looks valid.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
-	[duplicateCode, 'a repeated row of the import before (to import it anyway: empty its _code)'],
+	[duplicateCode, 'the previous import already had this row (empty its _code to import it anyway)'],
 	['too_few_cells', misfit],
 	['too_many_cells', misfit],
 	[nestedCode, 'a cell holds the JSON of an object or list: correct the cell, and empty _code in that row'],

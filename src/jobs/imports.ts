@@ -36,8 +36,8 @@ export interface ImportJob {
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
 	/**
-	 * Gets the rejected rows of a batch in the order of lines. Iterate them before resolving, because their memory is
-	 * then reused. Resolve only after storing them, because a resumed run fetches only the latest rejects again.
+	 * Receives the rejected rows of a batch in line order. Read and store these rows before resolving: mailctl then
+	 * reuses their memory, and a resumed run fetches only the latest rejects again.
 	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	signal?: AbortSignal;
@@ -109,8 +109,8 @@ class ImportRun {
 		const { signal, maxErrors } = this.#job;
 		for await (const batch of this.#batches()) {
 			if (signal?.aborted) return 'interrupted';
-			// Check the limit only at new rows. Until then, the totals lack rows of the earlier run that mailctl itself
-			// rejected.
+			// Check the limit only at new rows. Before them, `totals` lacks the rows that mailctl rejected in the
+			// earlier run.
 			const isNew = batch.first + batch.count > this.#resumedAt;
 			if (isNew && hasTooManyErrors(maxErrors, this.totals, 'midway')) return 'too_many_errors';
 			this.#takeOff(batch);
@@ -131,8 +131,8 @@ class ImportRun {
 	}
 
 	/**
-	 * True if the next batch may be sent before this one is answered: only an embedded engine keeps batches in order.
-	 * With `maxErrors`, and for rows of an earlier run, each batch needs its answer first.
+	 * True if mailctl may send the next batch before it has this batch's answer: only an embedded engine keeps the
+	 * order. False with `maxErrors`, and for rows of an earlier run.
 	 */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
@@ -147,7 +147,7 @@ class ImportRun {
 		const onEnd = () => {
 			flying.isAnswered = true;
 		};
-		// Attach a handler now, because the loop may await this answer only after it rejects.
+		// Attach a handler now: the answer may reject before the loop awaits it.
 		flying.answer.then(onEnd, onEnd);
 		this.#flight.push(flying);
 	}
@@ -212,7 +212,10 @@ class ImportRun {
 		const [first, end] = [batch.first + skipped, batch.first + batch.count];
 		if (sum(ack.counts) === end - first && ack.rejects.every(({ row }) => row >= first && row < end))
 			return ack;
-		throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has other rows or counts`);
+		throw new ApiError(
+			'bad_answer',
+			`the answer to rows ${first} to ${end} does not match these rows or their counts`,
+		);
 	}
 }
 
@@ -281,7 +284,8 @@ class Batch {
 		const first = this.first + skipped;
 		const columns = this.#columns;
 		if (form === 'cells') return imports.put(session, { first, columns, cells: unpackCells(rows, skipped) });
-		if (imports.putChecked === undefined) throw new Error('checked rows are for an engine in this process');
+		if (imports.putChecked === undefined)
+			throw new Error('rows that were checked before can go only to an engine in this process');
 		const prefix = 'meta.';
 		const variables = columns.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 		return imports.putChecked(session, { first, variables, rows: without(rows.put, skipped) });

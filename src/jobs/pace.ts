@@ -94,7 +94,7 @@ export class Pace {
 
 	#gotThrough(kind: Kind): void {
 		this.#refusedShare *= 1 - weight;
-		// If the service has refused a write, an answered read does not prove that it has recovered.
+		// After a refused write, an answered read does not prove that the service has recovered.
 		if (this.#refused === 'write' && kind === 'read') return;
 		this.#refused = null;
 		this.#pauses = 0;

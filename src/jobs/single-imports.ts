@@ -265,7 +265,10 @@ class RowWriter {
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/** Deactivates the subscriber of an ignored row if the row is inactive or has a `disable_reason`. True if it did. */
+	/**
+	 * Deactivates the subscriber of an ignored row that is inactive or has a `disable_reason`. Returns true after a
+	 * change.
+	 */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;
@@ -330,8 +333,8 @@ class RowWriter {
 	}
 
 	/**
-	 * Returns null if the service did the write, or the error if it certainly did not. After an uncertain answer,
-	 * `hasHappened` decides; if that gets no answer either, the row is rejected. Throws if the service stays busy.
+	 * Returns null if the service did the write, or the error if it certainly did not. After an uncertain answer, asks
+	 * `hasHappened`, and rejects the row if the service does not answer. Throws if the service stays busy.
 	 */
 	async #write(
 		write: (call: Call) => Promise<unknown>,
@@ -392,7 +395,7 @@ function isRefusal({ code }: ApiError): boolean {
 	return code === 'invalid' || code === 'conflict' || code === 'unprocessable' || code === 'too_large';
 }
 
-/** True if the error may mean that the address exists. Error texts differ by service, so the caller looks it up. */
+/** True if the error may mean that the address exists. Error texts vary, so the caller searches for the address. */
 function speaksOfAddress({ fields }: ApiError): boolean {
 	return fields === null || Object.hasOwn(fields, 'email') || Object.hasOwn(fields, nonFieldErrors);
 }

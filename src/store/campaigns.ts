@@ -26,7 +26,10 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** Set if a client sees only its own campaigns: `unless` ignores other campaigns, and using their `key` is a `conflict`. */
+	/**
+	 * Set if the client sees only its own campaigns. `unless` then ignores other campaigns. The `key` of a campaign
+	 * that the client does not see is a `conflict`.
+	 */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;
@@ -54,7 +57,10 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/** Subscribers of another service's list. `first` deletes staged rows, because the list may have changed since. */
+/**
+ * Subscribers of another service's list. The part `first` deletes the rows that an earlier run staged, because the list
+ * may have changed.
+ */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;

@@ -86,7 +86,10 @@ interface Traits {
 	wakes?: true;
 	/** The operation records something that has happened outside the database, so an abort does not roll it back. */
 	records?: true;
-	/** A dry run rolls each operation back. It repeats this one before each later operation, which may need its rows. */
+	/**
+	 * Later operations may need rows that this operation writes. A dry run rolls back each operation, so the driver
+	 * repeats this operation before every later one.
+	 */
 	prepares?: true;
 	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;
@@ -332,7 +335,10 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteWebhook: op<{ id: number }, boolean>(),
-	/** Leases deliveries that are due or have an expired lease: per webhook its `max` in `shares`, else `each`. */
+	/**
+	 * Leases deliveries that are due or have an expired lease: at most `max` for a webhook in `shares`, and at most
+	 * `each` for any other webhook.
+	 */
 	leaseDeliveries: op<queues.LeaseDeliveries, queues.DeliveryLease>({
 		repeatable: true,
 		records: true,
@@ -422,7 +428,10 @@ const writes = {
 		campaigns.ListAck | null
 	>(),
 	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
-	/** Makes uncertain messages due (`isAgain`), or marks messages as uncertain that an interrupted retry left due. */
+	/**
+	 * With `isAgain`, makes uncertain messages due. Otherwise, messages that an interrupted retry left due become
+	 * uncertain.
+	 */
 	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
 	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
 	putCampaignBatch: op<
@@ -510,8 +519,8 @@ const queue = {
 		waits: ({ gathers }) => (gathers ? 'briefly' : 'not'),
 	}),
 	/**
-	 * Marks a message before a worker composes it, because that may crash the process. If the lease ends before
-	 * `endComposing`, it counts as a crash. The message then waits a minute; the third crash makes it fail.
+	 * Marks a message before a worker composes it, because composing may crash the process. A lease that ends before
+	 * `endComposing` counts as a crash. The message then waits a minute; the third crash makes it fail.
 	 */
 	beginComposing: op<queues.Fence, void>({ repeatable: true, records: true, holds: () => [shares] }),
 	endComposing: op<queues.Fence, void>({ repeatable: true, records: true, holds: () => [shares] }),
@@ -520,7 +529,10 @@ const queue = {
 	 * repeated pause keeps its first `since`.
 	 */
 	pause: op<Pick<queues.QueuePause, 'kind' | 'reason' | 'retry_at'> & { now: Micros }, queues.QueuePause>(),
-	/** Returns false if no such pause exists. Messages deferred for a refused sender become due by `retry_at`. */
+	/**
+	 * Returns true if a `manual` or `fault` pause ended. Messages deferred for a refused sender become due by
+	 * `retry_at`.
+	 */
 	resume: op<{ kinds: readonly queues.QueuePause['kind'][]; retry_at?: Micros }, boolean>({ wakes: true }),
 };
 
@@ -547,7 +559,10 @@ const steps = {
 		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
 	>({ repeatable: true }),
 	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
-	/** One transaction of `lease`. `isCut`: it set aside the most messages allowed for limits; more may be due. */
+	/**
+	 * One transaction of `lease`. `isCut`: the transaction reached its maximum of messages set aside for limits. More
+	 * messages may be due.
+	 */
 	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,

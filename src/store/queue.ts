@@ -22,7 +22,7 @@ export interface LeaseCommand {
 export interface QueuePause {
 	/**
 	 * `fault`: the login, TLS or connection failed, or the server refuses all mail. `refusal`: the server refused the
-	 * sender. It does not pause the queue, and `faults` counts such refusals since the last sent message.
+	 * sender. A refusal does not pause the queue. `faults` counts the refusals since the last sent message.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
 	reason: string | null;
@@ -95,7 +95,7 @@ export interface Leased extends Fence {
 	submission: Uuid;
 	to: string;
 	list_id: number | null;
-	/** The context overrides the subscriber's meta, which overrides its email, name and email reason. */
+	/** The context overrides the subscriber's meta. The meta overrides the email, the name and the email reason. */
 	variables: Record<string, string>;
 	attempts: number;
 	/** Suppressed addresses in cc and bcc, which must not get a copy. */

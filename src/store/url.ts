@@ -25,7 +25,9 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/** True if an unescaped `/`, `?` or `#` cuts a password off: messages would show its second half as a path. */
+/**
+ * True if the password contains an unescaped `/`, `?` or `#`. Messages would show the rest of the password as a path.
+ */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }

@@ -5,7 +5,7 @@ export interface EncodingFound {
 	bomBytes: number;
 }
 
-/** Returns null for a code page, even if a program has written a UTF-8 byte order mark before it. */
+/** Returns null for a code page. Some programs write a UTF-8 byte order mark before text in a code page. */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
 	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
@@ -70,7 +70,7 @@ function isDamagedUtf8(bytes: Buffer): boolean {
 	);
 }
 
-/** Finds UTF-16 by its ASCII (addresses, delimiters): a fifth of the byte pairs contain a zero, always on one side. */
+/** Finds UTF-16 by its ASCII characters. A fifth of the byte pairs has a zero: always first, or always second. */
 function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	const pairs = Math.floor(prefix.length / 2);
 	let even = 0;

@@ -1,7 +1,7 @@
 const maxCellBytes = 1024 * 1024;
 /** Maximum octets of a row in UTF-8, because an import batch has at most 4 MiB. */
 export const maxRowBytes = 4 * 1024 * 1024;
-/** A header with more columns is that of a matrix, or was split at the wrong delimiter. */
+/** A header with more columns belongs to a matrix, or the delimiter is wrong. */
 export const maxColumns = 2_000;
 export const sniffBytes = 256 * 1024;
 
@@ -89,7 +89,10 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** In a rejects file, columns that the user left out follow `_line`, `_code` and `_error`. Returns the first index. */
+/**
+ * Returns the index of the first column after `_line`, `_code` and `_error`. The user left out the columns from there
+ * on.
+ */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;

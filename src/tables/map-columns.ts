@@ -209,7 +209,7 @@ class Header {
 		}
 	}
 
-	/** Returns the only column in `emailNames`. Null if there are several, or if another column has the address. */
+	/** Returns the only column in `emailNames`. Null if it has a target, or if another column maps to `email`. */
 	#findEmail(): string | null {
 		const names = this.#names;
 		const found = names.filter((column) => emailNames.has(fold(column)));
@@ -291,7 +291,9 @@ class Header {
 		return isState ? state(column, sampled.cells[index]) : null;
 	}
 
-	/** Exact names win, the record's columns first. Among folded names, fields win over all columns but `email`. */
+	/**
+	 * Tries exact names first: the record's columns, then fields. Among folded names, only `email` wins over a field.
+	 */
 	#targetsOf(column: string): string[] {
 		const { fields } = this.#options;
 		if (this.#record.names.includes(column)) return [column];

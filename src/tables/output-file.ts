@@ -157,7 +157,10 @@ const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
 	['ENOSPC', full],
 	['EDQUOT', full],
 	['EROFS', { code: 'disk', why: 'its file system is read-only' }],
-	['EFBIG', { code: 'disk', why: 'it may not be that large (EFBIG: a limit of the system, as `ulimit -f`)' }],
+	[
+		'EFBIG',
+		{ code: 'disk', why: 'it would be larger than the system allows (EFBIG: a limit such as `ulimit -f`)' },
+	],
 	['EIO', { code: 'disk', why: 'the disk has failed (EIO)' }],
 ]);
 

@@ -42,7 +42,7 @@ function withoutGaps(bytes: Buffer, { begin, end, gaps }: RowSpan): Buffer[] {
 	return edges.flatMap((edge, at) => (at % 2 === 0 ? [bytes.subarray(edge, edges[at + 1])] : []));
 }
 
-/** A row without quotes is one line, with a cell between each two delimiters (RFC 4180 s.2). */
+/** A row without quotes is one line. Each delimiter separates two cells (RFC 4180 s.2). */
 function plainCells(bytes: Buffer, { begin, end }: RowSpan, delimiter: string): string[] {
 	let last = end;
 	while (last > begin && isLineEnd(bytes[last - 1])) last -= 1;
@@ -126,7 +126,7 @@ export function scanRows({
 	return { spans, used: next.at, line: next.line, long: null };
 }
 
-/** Returns the offset after the next line end; -1 if there is none, or only a last CR whose LF may follow. */
+/** Returns the offset after the next line end. -1 without one, or if a CR ends the block: its LF may follow. */
 export function endOfLine(bytes: Buffer, start: number, isLast: boolean): number {
 	for (let at = start; at < bytes.length; at += 1) {
 		if (isLineEnd(bytes[at])) return behindLineEnd(bytes, at, isLast);

@@ -14,8 +14,8 @@ interface NdjsonTable {
 const shownCharacters = 1000;
 
 /**
- * The keys of the first 256 KiB become columns. A row with a later key is bad. A later key of `meta` goes into the
- * `meta` cell instead.
+ * The keys in the first 256 KiB become columns. After that, a row with a new key is bad. A new key in `meta` goes into
+ * the `meta` cell instead.
  */
 export async function readNdjson(source: AsyncIterable<Uint8Array>): Promise<NdjsonTable> {
 	const lines = objectLines(readLines(source));
@@ -138,8 +138,9 @@ type JsonRecord = { cells: ReadonlyMap<string, string> } & (
 );
 
 /**
- * Null and missing keys give empty cells, which keep the stored values. A text `x` in `meta` becomes a column `meta.x`.
- * The column `meta` takes its numbers, booleans, nulls and empty texts. Objects and arrays of other keys stay JSON.
+ * A null or missing key gives an empty cell, which keeps the stored value. A text under the key `x` of `meta` goes into
+ * the column `meta.x`. Numbers, booleans, nulls and empty texts in `meta` stay in the column `meta`. All other objects
+ * and arrays become JSON text.
  */
 function parseRecord(line: string): JsonRecord {
 	const parsed = parseJson(line, { numbers: 'exact' });

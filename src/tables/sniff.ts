@@ -8,7 +8,7 @@ import { parseBlock } from './parse-block.js';
 interface SniffOptions {
 	encoding: string;
 	delimiter: string;
-	/** `ndjson` if the file's name says so. With `auto`, an object at the start decides. */
+	/** `ndjson` if the file's name says so. With `auto`, `sniff` recognizes NDJSON by its first object. */
 	format: 'auto' | 'ndjson';
 	isWhole: boolean;
 	evidence?: Buffer | null;
@@ -59,7 +59,10 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 	const delimiter = chooseDelimiter(hint, text, options);
 	if (delimiter === null) {
 		const given = JSON.stringify(options.delimiter);
-		return refuse('bad_delimiter', `cannot be read with the delimiter ${given}: auto, tab, or one character`);
+		return refuse(
+			'bad_delimiter',
+			`cannot be read with the delimiter ${given}: use auto, tab, or one character`,
+		);
 	}
 	const hintBytes = hint?.bytes ?? 0;
 	const blankColumns = countBlankColumns(text, { delimiter, hintBytes, isWhole: options.isWhole });
@@ -83,7 +86,7 @@ function readHint(text: string): { delimiter: string; bytes: number } | null {
 	return found === null ? null : { delimiter: found[1] ?? '', bytes: Buffer.byteLength(found[0]) };
 }
 
-const arrayOfObjects = `is one JSON array: an object a line is read, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
+const arrayOfObjects = `is one JSON array, but must have one object per line, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
 
 /** A text is NDJSON if it starts with an object, as CSV headers rarely do, or is an array with an object per line. */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {
@@ -127,7 +130,9 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/** Counts the last columns that are blank in the header and 1,000 rows. Spreadsheets pad lines with delimiters. */
+/**
+ * Counts blank columns at the end of the header and of the first 1,000 rows. Spreadsheets pad lines with delimiters.
+ */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
@@ -215,7 +220,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 
 const noText = new Set(['base64', 'hex']);
 
-/** True for UTF-8 with non-ASCII letters. In a multi-byte code page, one or two could be ideographs instead. */
+/** True for UTF-8 with a non-ASCII character. A multi-byte `encoding` requires three, because two may be chance. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);

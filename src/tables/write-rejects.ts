@@ -151,7 +151,9 @@ function alreadyThere(path: string): TableError {
 	});
 }
 
-/** Returns the first of `bad-2.csv`, `bad-3.csv` … that does not exist, or FILE if a shell would need quotes. */
+/**
+ * Returns the first of `bad-2.csv`, `bad-3.csv` … that does not exist. If that name needs shell quotes, returns `FILE`.
+ */
 function freeName(path: string): string {
 	const { dir, name, ext } = parsePath(path);
 	for (let at = 2; ; at += 1) {
@@ -189,7 +191,10 @@ function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
-/** Returns the source line of the last row (0: none), or null for another file. Removes a row cut off by a crash. */
+/**
+ * Returns the last row's `_line`, or 0 without rows. Null if the header or this `_line` is wrong. Removes a row that a
+ * crash cut off.
+ */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(headerOf(layout));

@@ -11,7 +11,7 @@ class Stopped extends Error {
 	override readonly name = 'Stopped';
 }
 
-/** Also answers `started` once the thread runs. Starts methods in the order of the questions. */
+/** Calls `methods` in the order of the questions. Every thread also answers `started`, which shows that it runs. */
 export function answerQuestions(methods: Methods): void {
 	const stopping = new Map<number, AbortController>();
 	const own: Methods = {

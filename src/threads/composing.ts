@@ -175,7 +175,10 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/** Copies the mail if a socket may hold it after `release` (over `sliceBytes`), or if no slab is spare. */
+	/**
+	 * Copies a mail of more than `sliceBytes`, because a socket may still hold its bytes after `release`. Also copies a
+	 * mail if no slab is spare.
+	 */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;

@@ -74,7 +74,10 @@ export function createRequestThread<Question, Answer>(
 	};
 }
 
-/** Late after `ms` of this process's CPU time, as a busy machine delays threads, or after `patience` times `ms`. */
+/**
+ * Calls `onLate` after `ms` of this process's CPU time, because a busy machine delays threads. Waits at most `patience`
+ * times `ms`.
+ */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

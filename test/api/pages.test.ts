@@ -102,7 +102,7 @@ describe('slices by key', () => {
 		]);
 	});
 
-	test('raise the error of an early request in its turn, and discard it if the next key differs', async () => {
+	test('raise the error of an early request only if the slice it requested is needed', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);

@@ -69,7 +69,7 @@ test('a webhook keeps the spaces of its password and has no login by default', (
 });
 
 describe('a send call', () => {
-	test('gets its normal form before it is sent', () => {
+	test('is normalized before it is sent', () => {
 		const body = {
 			...send,
 			from: ['Ann <A@b.no>'],
@@ -124,7 +124,7 @@ describe('a send call', () => {
 		],
 		['two senders in one text', { from: 'a@b.no, c@d.no' }, { from: notEmail }],
 		['a bad sender in an array', { from: ['x'] }, { from: notEmail }],
-		['bulk copies', { type: 'BULK', cc: ['e@f.no'] }, { cc: ['BULK messages have no copies.'] }],
+		['bulk copies', { type: 'BULK', cc: ['e@f.no'] }, { cc: ['BULK messages cannot have cc or bcc.'] }],
 		[
 			'a text too long',
 			{ text_body: 'x'.repeat(2_097_153) },

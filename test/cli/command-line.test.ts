@@ -120,7 +120,7 @@ describe('the target in messages', () => {
 		expect(stderr).toContain('hint: mailctl lists list\n');
 	});
 
-	it('is not added to commands in a service’s own error', async () => {
+	it('is not added to a command that an error message of the service contains', async () => {
 		const { stderr } = await cli(['--db', 'news.db', 'lists', 'list'], {
 			connect: failing(new ApiError('conflict', 'no: mailctl lists list')),
 		});

@@ -141,7 +141,7 @@ it('completion bash rejects -o json but ignores MAILCTL_OUTPUT', async () => {
 			code: 2,
 			stdout: '',
 			stderr: expect.stringContaining(
-				'completion bash prints a shell script: it goes without -o json and --query',
+				'completion bash prints a shell script, so -o json and --query cannot be used',
 			),
 		});
 	const script = await cli(['completion', 'bash']);

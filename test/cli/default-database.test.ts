@@ -10,7 +10,7 @@ describe.each([
 	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
 	['is not valid JSON', (path: string) => writeFile(path, '{')],
 ])('a configuration that %s', (fault, make) => {
-	it('causes a warning if another setting names the database, and exit code 78 otherwise', async () => {
+	it('makes a command exit with 78, or only warn if another setting names the database', async () => {
 		const HOME = await makeHome();
 		const config = join(HOME, '.config/mailctl/config.json');
 		await mkdir(dirname(config), { recursive: true });
@@ -34,7 +34,7 @@ describe.each([
 });
 
 describe('the default database', () => {
-	it('is created by the first command that writes, which alone prints its path', async () => {
+	it('is created by the first command that writes, and only this command prints its path', async () => {
 		const HOME = await makeHome();
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		const first = await cli(['engine', 'queue', 'pause'], { env: { HOME } });

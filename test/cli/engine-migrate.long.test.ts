@@ -100,7 +100,7 @@ function fillOld(file: string): void {
 	db.close();
 }
 
-it('moving a database leaves no data of a person in the copy that an erasure would miss', async () => {
+it('an erasure in the copy of a moved database leaves no trace of the person', async () => {
 	const project = await makeProject();
 	await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 	const rows = Array.from({ length: 3_000 }, (_, n) => `person-${n}@example.org,Name ${n}\n`);
@@ -188,7 +188,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await make(back)).toMatchObject({ id: 5 });
 	});
 
-	it('lets an interrupted campaign finish on the copies, and sends no mail twice', async () => {
+	it('lets an interrupted campaign continue after a move, and sends no mail twice', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const project = await makeProject({ smtp: sink.port });
@@ -224,7 +224,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
 	});
 
-	it('lets an interrupted import continue in the copy at its position', async () => {
+	it('lets an interrupted import continue in the copy where it stopped', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const rows = Array.from({ length: 20_000 }, (_, n) => `i${n}@example.org\n`);
@@ -450,7 +450,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('replaces a character that PostgreSQL cannot store with U+FFFD', async () => {
+	it('writes U+FFFD in place of characters that PostgreSQL cannot store', async () => {
 		const project = await makeProject();
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO settings VALUES (?, ?, ?)').run('page_sender_name', 'a\0b\0', 1);

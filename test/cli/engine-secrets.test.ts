@@ -141,7 +141,7 @@ describe('engine secrets', () => {
 		}
 	});
 
-	it('rotates the key if it wraps again with the new key above the old one', async () => {
+	it('wrap rotates the key if the key file contains a new key above the old one', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const old = readFileSync(keyFile, 'utf8');
 		const fresh = `# November\n${randomBytes(32).toString('base64')}\n`;
@@ -216,7 +216,7 @@ describe('engine secrets while a server runs', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('wrap makes the server not ready, and send prints the reason', async () => {
+	it('wrap makes /readyz answer 503, and send prints the reason', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

@@ -244,7 +244,7 @@ describe('every example of the help', () => {
 		expect(without).toEqual([]);
 	});
 
-	it('for a group is also an example of a command, and each group has two or three', async () => {
+	it('for a group is also an example of one of its commands, and each group has two or three examples', async () => {
 		const groups = (await Promise.all(tree.map(loadNode))).flatMap(groupsOf);
 		for (const group of groups.filter(({ self }) => self === undefined)) {
 			const { name, examples: shown = [] } = group;

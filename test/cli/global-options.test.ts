@@ -128,7 +128,7 @@ describe('an option that is given twice', () => {
 });
 
 describe('--dry-run', () => {
-	it('writes no exported file and no demo', async () => {
+	it('is rejected by demo, and lets no export write a file', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const path = join(project.folder, 'a.csv');

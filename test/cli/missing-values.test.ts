@@ -23,7 +23,7 @@ describe('an update', () => {
 			'nothing to change: give one of --url, --type, --login, --password-file, --password-stdin, --auth, --no-auth',
 	};
 
-	it('has a case here for each command', () => {
+	it('has a test case here for every update command', () => {
 		expect(updates.map(({ path }) => path)).toEqual(Object.keys(texts));
 	});
 

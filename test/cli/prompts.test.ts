@@ -95,7 +95,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('is matched by exact name, then by the beginning of a name, then by any part', async () => {
+	it('is the record whose name equals the typed text, else starts with it, else contains it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -112,7 +112,7 @@ describe('a missing value', () => {
 		expect(await chosen('4')).toBe('name\r\nS\r\n');
 	});
 
-	it('is chosen by an exact address before other addresses that contain it', async () => {
+	it('is the exact address that the user types, even if other addresses contain it', async () => {
 		const { run, json, file } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const others = Array.from({ length: 120 }, (_, at) => `x${at}.ann@example.com,Ann\n`).join('');
@@ -197,7 +197,7 @@ describe('a missing value', () => {
 		expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('https://mail.example.com') });
 	});
 
-	it('of templates create is the text, which the user writes in $EDITOR', async () => {
+	it('of templates create is the text that the user writes in $EDITOR', async () => {
 		const { run } = await makeProject();
 		const env = { EDITOR: `sh -c 'echo Hello > "$0"'` };
 		const words = ['templates', 'create', '--name', 'Welcome'];

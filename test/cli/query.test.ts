@@ -84,7 +84,7 @@ describe('--query', () => {
 		expect(await asked('id', 'lists', 'get', '99')).toMatchObject({ code: 3, stdout: '' });
 	});
 
-	it('reads the help as JSON', async () => {
+	it('works on the JSON form of the help', async () => {
 		expect((await asked('topic', 'help', 'exit-codes')).stdout).toBe('"exit-codes"\n');
 		for (const words of [
 			['help', 'lists', 'get'],

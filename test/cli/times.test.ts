@@ -33,12 +33,12 @@ describe('times', () => {
 		);
 	});
 
-	it('shown as days in a table are in this zone too', async () => {
+	it('shown as days in a table also use the zone that is printed below the table', async () => {
 		const shown = await run('suppressions', 'list', ...oslo, '-o', 'table');
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('need no printed zone if the table has no times or --no-header is given', async () => {
+	it('add a zone line neither to a table without times nor with --no-header', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');
@@ -106,7 +106,7 @@ describe('times', () => {
 		expect(await expires('tomorrow', '--time-zone', 'Pacific/Auckland')).toBe('2026-11-02T11:00:00');
 	});
 
-	it('for report days are configured by engine init --time-zone, which rejects unknown zones', async () => {
+	it('in reports get their zone from engine init, which rejects unknown zones', async () => {
 		const made = await makeProject();
 		const settings = await made.json(['engine', 'init', ...oslo]);
 		expect(settings).toMatchObject({ settings: { time_zone: 'Europe/Oslo' } });

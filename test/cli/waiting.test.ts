@@ -26,7 +26,7 @@ describe('the line that shows what a command waits for', () => {
 		return { line, begin, text, stdout: line.beside(stream), pass: (ms: number) => (now += ms) };
 	}
 
-	it('appears later after any output, and is hidden by a progress line', async () => {
+	it('is delayed by other output, and hidden by a progress line', async () => {
 		const { line, begin, text, pass } = terminal();
 		const first = begin('a.example');
 		pass(900);

@@ -45,7 +45,7 @@ describe('--watch', () => {
 		const { code, stdout, stderr } = await project.run(day, thirdEnds());
 		expect({ code, stdout }).toEqual({ code: 130, stdout: '2026-11-01\t0\t0\n\n2026-11-01\t0\t0\n' });
 		expect(stderr).toBe(
-			'looking every 1 s, Ctrl-C ends it\nwarning: this look failed: no answer\ninterrupted\n',
+			'looking every 1 s, Ctrl-C ends it\nwarning: this refresh failed: no answer\ninterrupted\n',
 		);
 	});
 
@@ -56,13 +56,13 @@ describe('--watch', () => {
 		for (const line of lines) expect(JSON.parse(line)).toMatchObject({ data: [{ date: '01.11.2026' }] });
 	});
 
-	it('replaces each round by the next on a terminal, and leaves the last one', async () => {
+	it('shows only the latest round on a terminal', async () => {
 		const { stdout, stderr } = await project.run([...day, '--chart', 'none'], {
 			...thirdEnds(),
 			columns: 80,
 		});
 		expect(stdout).toContain('\x1b[8A\r\x1b[J2026-11-01');
-		expect(stderr).toMatch(/looked at \d\d:\d\d:\d\d, again every 1 s, Ctrl-C ends it/);
+		expect(stderr).toMatch(/refreshed at \d\d:\d\d:\d\d, again every 1 s, Ctrl-C ends it/);
 		expect(stderr).toMatch(/failed at \d\d:\d\d:\d\d, again every 1 s/);
 		expect(stderr).toMatch(/\r\x1b\[Kinterrupted\n$/);
 	});
@@ -103,7 +103,7 @@ describe('a redrawn view', () => {
 	}
 	const update = (text: string) => `\x1b[?2026h${text}\x1b[?2026l`;
 
-	it('overwrites every row of the view before, including wrapped lines', async () => {
+	it('overwrites all rows of the previous view, including wrapped lines', async () => {
 		const { screen, written } = terminal(10, 20);
 		await screen.draw('short\nof twelve c.\n');
 		await screen.draw('new\n');
@@ -116,7 +116,7 @@ describe('a redrawn view', () => {
 		]);
 	});
 
-	it('cuts off rows that do not fit the screen, and prints their number', async () => {
+	it('cuts off rows that do not fit the screen, and prints how many', async () => {
 		const { screen, written } = terminal(20, 5);
 		await screen.draw('a\nb\nc\n');
 		await screen.draw('a\nb\nc\nd\n');

@@ -29,7 +29,7 @@ const examples = (await allCommands())
 	.filter(({ path }) => !apart.test(path))
 	.map(({ path, command }) => ({ path, example: command.examples?.[0] ?? '' }));
 
-describe.skipIf(!canRunPostgres())('a wrong PostgreSQL password', () => {
+describe.skipIf(!canRunPostgres())('a wrong or missing PostgreSQL password', () => {
 	let server: OwnPostgres;
 	let project: Project;
 	let url: URL;
@@ -65,14 +65,14 @@ describe.skipIf(!canRunPostgres())('a wrong PostgreSQL password', () => {
 		expect(stdout + stderr).toContain('the server refuses the user or the password');
 	});
 
-	it('is reported by engine migrate, and --debug does not print it', async () => {
+	it('makes engine migrate --from fail, and is not printed with --debug', async () => {
 		const away = ['engine', 'migrate', '--from', url.href, '--to', 'back.db', '--yes'];
 		expect(await run(away)).toMatchObject({ code: 4, stderr: expect.stringContaining('the password') });
 		for (const format of ['json', 'table'])
 			expect(await run(['lists', 'list', '--debug', '-o', format])).toMatchObject({ code: 4 });
 	});
 
-	it('is reported as missing if the URL contains none', async () => {
+	it('is reported as missing if the URL contains no password', async () => {
 		const without = new URL(url);
 		without.password = '';
 		expect(await run(['--db', without.href, 'lists', 'list'])).toMatchObject({

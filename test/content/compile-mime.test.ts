@@ -18,7 +18,7 @@ import {
 } from './support.js';
 
 describe('a composed message', () => {
-	it('equals one of nodemailer’s MailComposer once parsed, whatever text surrounds the values', async () => {
+	it('is parsed like the one that nodemailer composes, whatever text surrounds the values', async () => {
 		const literal = fc.oneof(
 			hostileValue,
 			fc.constantFrom('Dear ', 'F', '\r\n', 'x'.repeat(74), '。', '日本'.repeat(40)),
@@ -44,7 +44,7 @@ describe('a composed message', () => {
 	});
 
 	it.skipIf(!hasCorpora)(
-		'equals one of nodemailer’s MailComposer once parsed, with hostile values (needs the corpora)',
+		'is parsed like the one that nodemailer composes, with hostile values (needs the corpora)',
 		async () => {
 			const one = await compileContent(
 				content({ subject: 'a #v#', text: 'x #w#', html: '<p>#w# é</p>' }),

@@ -61,7 +61,7 @@ describe('a style sheet', () => {
 		expect(divided(css, '<table><tbody><tr><td>x</table>')[0]).toBe('');
 	});
 
-	it('moves into attributes only if it applies to screens and is outside comments', () => {
+	it('is inlined only if it applies to screens and is outside comments', () => {
 		const html =
 			'<style media="print">p{a:b}</style><style type="text/x">p{a:b}</style><!--<style>p{a:b}</style>-->' +
 			'<STYLE TYPE="text/css" id=x>p{a:b}</STYLE><p title="<style>">é<b></p>';

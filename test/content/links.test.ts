@@ -89,7 +89,7 @@ describe('a tracked link', () => {
 		expect(await tracked(html)).toBe(html + pixel);
 	});
 
-	it('is not found in a link that is only the unsubscribe or view variable', async () => {
+	it('does not replace a link that contains only the unsubscribe or view variable', async () => {
 		const html = '<a href="#unsubscribe_url#">a</a><a href=" #view_url# ">b</a>';
 		const variables = { unsubscribe_url: 'https://m.test/u/T', view_url: 'https://m.test/v/T' };
 		expect((await compile(html)).links).toBe(0);

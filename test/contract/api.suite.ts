@@ -115,7 +115,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('answers an empty first page, and rejects a missing page', async () => {
+			it('returns an empty first page, and rejects a page that does not exist', async () => {
 				const list = await newList();
 				expect(await api.subscribers(list.id).page({})).toEqual({
 					count: 0,
@@ -219,7 +219,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('accepts meta as an object or as JSON text, and answers an object (13)', async () => {
+			it('accepts meta as an object or as JSON text, and returns an object (13)', async () => {
 				const variable = await newField();
 				const subscribers = api.subscribers((await newList()).id);
 				const one = await subscribers.create({ email: 'a@example.com', meta: { [variable]: 'Oslo' } });
@@ -256,7 +256,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('compares addresses with the domain in punycode, and keeps them as typed (12)', async () => {
+			it('compares domains in punycode, but returns an address as typed (12)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { email } = await subscribers.create({ email: 'ann@bücher.example' });
 				expect(email).toBe('ann@bücher.example');
@@ -418,7 +418,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect((await fieldsOf(api.send(body(long)))).sort()).toEqual(['html_body', 'subject', 'tag']);
 			});
 
-			it('rejects no recipients, and too many recipients (21)', async () => {
+			it('rejects an empty list of recipients, and a list of more than 1000 (21)', async () => {
 				expect(await refusal(api.send(body({ to: [] })))).toEqual({ to: ['This list may not be empty.'] });
 				const to = Array.from({ length: 1001 }, (_, i) => `a${i}@example.com`);
 				expect(await fieldsOf(api.send(body({ to })))).toEqual(['to']);
@@ -511,7 +511,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				);
 			});
 
-			it('answers zeros for an unknown campaign, and rejects an invalid UUID and an unknown event type', async () => {
+			it('returns zeros for an unknown campaign, and rejects an invalid UUID', async () => {
 				const { total } = await api.report({ campaign_unique_id: '00000000-0000-4000-8000-000000000000' });
 				expect(total).toMatchObject({ sent: 0, opened: 0, opened_percent: '0', hardbounced_percent: 0 });
 				expect(

@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('with a condition on opens include only recipients of that campaign who opened it, not bots', async () => {
+			it('with a condition on opens include only recipients of the named campaign, and ignore opens by bots', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -236,8 +236,8 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			});
 		});
 
-		describe('people who were left out', () => {
-			it('are listed with a reason, in order and in pages, without those whom another list includes', async () => {
+		describe('the list of people left out', () => {
+			it('has a reason for each person, is read in pages, and omits people whom another list includes', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city!=Rome'] };
 				const { id, to } = await stage(audience, [lists.readers, lists.guests]);
 				expect(to.sort()).toEqual(['ann@example.com', 'carl@example.com']);
@@ -256,7 +256,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect(second).toEqual({ results: rest.slice(1), next: null });
 			});
 
-			it('give an empty page if nobody was left out, and an error for an unknown campaign', async () => {
+			it('is empty if nobody was left out, and is not found for an unknown campaign', async () => {
 				const { id } = await stage({ list_id: lists.guests }, [lists.guests]);
 				expect(await audiences.leftOut(id, {})).toEqual({ results: [], next: null });
 				const unknown = audiences.leftOut('00000000-0000-4000-8000-00000000dead', {});

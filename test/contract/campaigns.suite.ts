@@ -95,7 +95,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(null, mine)).key).not.toBe(key);
 		});
 
-		it('are rejected if an unfinished campaign already repeats the same mail', async () => {
+		it('are rejected while an unfinished repeat of the same mail exists', async () => {
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
 			const unless = { unless: 'repeating' } as const;
@@ -206,7 +206,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				return id;
 			};
 
-			it('have their UUID as name, and are not listed with other campaigns', async () => {
+			it('have their UUID as their name, and are not listed with other campaigns', async () => {
 				const gone = `${unique('gone')}@example.com`;
 				await ext.suppressions.put([{ email: gone, reason: 'UNSUBSCRIBED' }]);
 				const id = await sendBulk(['a@example.com', gone, 'b@example.com']);
@@ -245,12 +245,12 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				expect(person.left_out).toMatchObject([{ campaign: id, key: id, code: 'suppressed' }]);
 			});
 
-			it('can be canceled, but get no recipients and cannot be released again', async () => {
+			it('can be canceled, but reject new recipients and a second release', async () => {
 				const id = await sendBulk(['a@example.com']);
 				const released = {
 					code: 'conflict',
 					message:
-						'This campaign was released by the send call that made it: it can be canceled, but gets no recipients.',
+						'This campaign was released by the send call that made it: it can be canceled, but takes no more recipients.',
 				};
 				const { id: list } = await subject.api.lists.create({ name: unique('list'), email_reason: 'r' });
 				const recipients = [{ to: 'b@example.com' }];
@@ -307,7 +307,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('reject invalid requests with reasons, and the same mail to an address again', async () => {
+			it('reject invalid requests and a second mail to the same address, each with a reason', async () => {
 				const { id } = await opened();
 				const rows = [
 					{ to: [] },
@@ -336,7 +336,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 						4,
 						'rejected',
 						'invalid',
-						'campaign_unique_id: Requests of one batch are one campaign: leave it out.',
+						'campaign_unique_id: All requests of a batch belong to one campaign: leave this field out.',
 					],
 					[5, 'rejected', 'missing_variable', 'ann@example.com: no value for #x#.'],
 					[6, 'staged', null, null],

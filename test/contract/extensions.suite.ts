@@ -82,7 +82,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const spec = (list_id: number) => ({ list_id, on_conflict: 'update' as const, reactivate: false });
 			const columns = ['email', 'name'];
 
-			it('create people with the source IMPORT, keep values for null cells, and find duplicates', async () => {
+			it('create people with the source IMPORT, keep the old value for a null cell, and reject duplicates', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'old@example.com', name: 'Old' });
 				const { id, position } = await ext.imports.open(unique('key'), spec(list.id));
@@ -109,7 +109,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('repeat the answer to the same rows, reject a gap, and reopen at their position', async () => {
+			it('answer a repeated batch as before, reject a gap between rows, and reopen at their last position', async () => {
 				const list = await newList();
 				const key = unique('key');
 				const { id } = await ext.imports.open(key, spec(list.id));
@@ -122,7 +122,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await api.lists.get(list.id)).overall_subscribers_count).toBe(2);
 			});
 
-			it('activate no inactive subscriber without reactivate, even with is_active (14)', async () => {
+			it('do not activate inactive subscribers unless reactivate is set, even with is_active (14)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com', is_active: false });
 				const { id } = await ext.imports.open(unique('key'), spec(list.id));
@@ -146,7 +146,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const newHook = () => api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
 			const other = '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f';
 
-			it('do not exist before the first event, so a replay repeats nothing', async () => {
+			it('do not exist before the first event, so there is nothing to replay', async () => {
 				const { id } = await newHook();
 				const empty = { count: 0, next: null, previous: null, results: [] };
 				expect(await ext.deliveries.page(id, {})).toEqual(empty);
@@ -319,7 +319,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('exports', () => {
-			it('read a list in slices by key, with the filters of its pages', async () => {
+			it('read a list in slices by key, with the same filters as pages', async () => {
 				const list = await newList();
 				const made = [];
 				for (const name of ['a', 'b', 'c'])
@@ -402,7 +402,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('templates (23)', () => {
-			it('have a unique name, and mails without a subject take it', async () => {
+			it('have a unique name, which is the subject of a mail that has none', async () => {
 				const made = await ext.templates.create({
 					name: unique('Welcome '),
 					html_body: '<p>Hello #name#</p>',
@@ -586,7 +586,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('are acknowledged once, also after a repeated batch, a gap or a reopened campaign', async () => {
+			it('are counted once if a batch is repeated, and must follow the last row without a gap', async () => {
 				const { campaigns, id, reopen } = await opened();
 				const recipients = [
 					{ to: 'a@example.com' },
@@ -728,7 +728,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('continue pages of messages and suppressions by cursor, in the same order', async () => {
+		it('return the rows after a page of messages or suppressions by cursor, in the same order', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {
@@ -831,7 +831,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(add(999_999_999, { email: 'nobody' }, { if_exists: 'skip' }), 'not_found');
 			});
 
-			it('let the store merge meta, and count the uses of a field', async () => {
+			it('support merging meta, counting the uses of a field, and clearing a list', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
 				const field = await api.fields.create({ variable: a, name: 'A' });
 				await api.fields.create({ variable: b, name: 'B' });

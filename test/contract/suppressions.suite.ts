@@ -44,7 +44,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await suppressions.page({ email__icontains: email.slice(0, 5).toUpperCase() })).count).toBe(2);
 		});
 
-		it('have pages whose links keep the filter, and slices by key', async () => {
+		it('are read in pages, whose links keep the filter, or in slices by cursor', async () => {
 			const emails = [unique('page'), unique('page'), unique('page')];
 			for (const email of emails) await suppressions.create({ email });
 			const filter = { email__icontains: 'page' };
@@ -190,7 +190,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			const email = unique('nolist');
 			const { id } = await api.lists.create({ name: 'One', email_reason: 'r' });
 			await expect(suppressions.create({ email, reason: 'COMPLAINED', list_id: id })).rejects.toMatchObject(
-				invalid({ list_id: [{ message: 'Only UNSUBSCRIBED can be of one list, not COMPLAINED.' }] }),
+				invalid({ list_id: [{ message: 'Only UNSUBSCRIBED can apply to a single list, not COMPLAINED.' }] }),
 			);
 			const gone = { email, reason: 'UNSUBSCRIBED', list_id: 999_999 } as const;
 			await expect(suppressions.create(gone)).rejects.toMatchObject(

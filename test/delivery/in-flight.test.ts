@@ -61,7 +61,7 @@ describe('messages in flight', () => {
 		expect(flow.window.isFree(102)).toBe(false);
 	});
 
-	it('have together at most 16 MiB, and are sent one at a time while sizes are unknown', () => {
+	it('are joined by another only if the expected total is at most 16 MiB', () => {
 		const { window } = started();
 		const first = window.enter();
 		expect(window.isFree(0)).toBe(false);

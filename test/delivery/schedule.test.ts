@@ -27,7 +27,7 @@ describe('the schedule of retries', () => {
 		);
 		expect(isTried).toEqual([true, true, false]);
 	});
-	it('stays within 10 % of the planned times, which increase and end', () => {
+	it('varies each wait by at most 10 %, always moves forward, and ends', () => {
 		fc.assert(
 			fc.property(
 				fc.nat(1_000_000_000),

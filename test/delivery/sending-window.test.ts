@@ -51,7 +51,7 @@ async function releaseCampaign({ writes }: Store, count: number, now: number): P
 	});
 }
 
-it('a worker sends nothing outside the sending window, and the rest once in the next window', async () => {
+it('a worker starts messages only in a sending window, and sends each one once', async () => {
 	const count = 400;
 	const last = 50;
 	let now = micros('2026-11-20T16:59:00Z');

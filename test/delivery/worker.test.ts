@@ -98,7 +98,7 @@ describe('a worker with a working server', () => {
 		expect(memory.states()).toEqual({ sent: 3 });
 	});
 
-	it('sends the expected envelope and bytes, and no copy to the recipient', async () => {
+	it('sends the expected bytes to each envelope address once', async () => {
 		const { sink, pool, memory } = await toSink({
 			to: ['Ann <ann@example.net>'],
 			envelope: { cc: ['C <c@example.net>'], bcc: ['b@example.net', 'ann@example.net'] },

@@ -131,7 +131,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 
 /** Each run has its own home, because a lock refuses a second run in the same home. */
 function fourAtOnce(make: () => Promise<string>) {
-	it('create each declared list once, and no list that is deleted again', async () => {
+	it('create each declared list exactly once', async () => {
 		const db = await make();
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
 		const file = join(folder, 'mail.yaml');

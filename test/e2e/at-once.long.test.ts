@@ -67,7 +67,7 @@ async function json(call: Call, ...words: string[]): Promise<unknown> {
 const busy = new RegExp(`process \\d+ on ${hostname()} is working on `);
 
 describe.each(places)('eight processes at once on %s', (_, start) => {
-	it('that import one file store its rows and rejects once, and seven are refused', async () => {
+	it('store the rows and rejects of one file once, and seven of the imports are refused', async () => {
 		const { call, here } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 18_000 }, (_, at) =>
@@ -89,7 +89,7 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 		expect((await readFile(`${path}.rejects.csv`, 'utf8')).trim().split('\n')).toHaveLength(1 + 450);
 	});
 
-	it('that send one file as one campaign send to everyone once', async () => {
+	it('send the same campaign, and each recipient gets one mail', async () => {
 		const { call, here, sink } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 400 }, (_, at) => `p${at}@example.com,P${at}`);
@@ -107,7 +107,10 @@ describe.each(places)('eight processes at once on %s', (_, start) => {
 		expect([to.length, new Set(to).size]).toEqual([400, 400]);
 	});
 
-	it.each(['skip', 'update'])('that create one subscriber with --if-exists %s succeed', async (mode) => {
+	it.each([
+		'skip',
+		'update',
+	])('create the same subscriber with --if-exists %s, and all succeed', async (mode) => {
 		const { clients, here } = await start();
 		for (const round of [1, 2, 3]) {
 			const words = ['subscribers', 'create', '-l', '1', '--email', `ann${round}@example.com`];

@@ -46,7 +46,7 @@ async function install(name: string) {
 	return { installed, sqlite, start, list: () => start(['lists', 'list', '-o', 'name']) };
 }
 
-it('no command creates a missing home folder, and with --db none needs it', async () => {
+it('no command creates a missing home folder, and --db makes the folder unnecessary', async () => {
 	const HOME = join(home, 'gone');
 	const news = ['--db', join(home, 'homeless.db')];
 	for (const [words, code] of [
@@ -85,7 +85,7 @@ describe('the built program', () => {
 		}
 	});
 
-	it('uses the JavaScript of better-sqlite3 itself if another version is installed', async () => {
+	it('loads the JavaScript of the installed better-sqlite3 if another version is bundled', async () => {
 		const { sqlite, list } = await install('another-version');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '0.0.1' }));

@@ -131,7 +131,7 @@ describe.runIf(isBuilt)('a server that receives two mebibytes of HTML', () => {
 });
 
 describe.runIf(isBuilt)('a server whose messages grow by their recipients’ values', () => {
-	it('rejects a message that its values make larger than 16 MiB, and a subject over 998 characters', async () => {
+	it('rejects a message that exceeds 16 MiB with its values, and a subject over 998 characters', async () => {
 		const { serving } = await serve();
 		const before = memoryOf(serving.process.pid).residentMb;
 		const seen = await observe({ attacked: serving, calm }, async () => {

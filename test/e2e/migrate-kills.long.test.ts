@@ -144,7 +144,7 @@ describePostgres('engine migrate', (server) => {
 		timeLimit ?? 240_000,
 	);
 
-	it('makes the old PostgreSQL database reject writes with the name of the new one', async () => {
+	it('makes the old PostgreSQL database reject writes, and name the new database in the error', async () => {
 		const { from, to } = await toFile();
 		await moveWhole(from, to);
 		const schema = new URL(from).searchParams.get('schema');

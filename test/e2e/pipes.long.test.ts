@@ -69,31 +69,31 @@ describe('a pipe', () => {
 			`${rows}`,
 		);
 	});
+});
 
-	it('that is closed is accepted as standard input', () => {
-		expect(shell('mailctl lists list --fields name <&-')).toEqual({
-			stdout: 'Readers\n',
-			stderr: '',
-			status: 0,
-		});
-		const { status, stderr } = shell('mailctl lists create <&-');
-		expect({ status, first: stderr.split('\n')[0]?.slice(0, 21) }).toEqual({
-			status: 2,
-			first: 'error: missing --name',
-		});
+it('a command works with a closed standard input', () => {
+	expect(shell('mailctl lists list --fields name <&-')).toEqual({
+		stdout: 'Readers\n',
+		stderr: '',
+		status: 0,
 	});
+	const { status, stderr } = shell('mailctl lists create <&-');
+	expect({ status, first: stderr.split('\n')[0]?.slice(0, 21) }).toEqual({
+		status: 2,
+		first: 'error: missing --name',
+	});
+});
 
-	it('that is closed as standard output lets the command end without a message', () => {
-		expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
-	});
+it('a command with a closed standard output ends without a message', () => {
+	expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
+});
 
-	it('or file on a full disk ends the command with 74 and one clear error', () => {
-		const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
-		expect(stderr.split('\n')).toEqual([
-			'error: cannot write to standard output: no space is left on the disk',
-			'hint: free some space, or write it to another disk',
-			'code 74',
-			'',
-		]);
-	});
+it('standard output on a full disk ends the command with 74 and one clear error', () => {
+	const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
+	expect(stderr.split('\n')).toEqual([
+		'error: cannot write to standard output: no space is left on the disk',
+		'hint: free some space, or write it to another disk',
+		'code 74',
+		'',
+	]);
 });

@@ -173,7 +173,7 @@ describe.skipIf(!isBuilt)('a campaign on another service', () => {
 		timeLimit,
 	);
 
-	it('ends with 130 on Ctrl-C after its calls in flight, and can be resumed', async () => {
+	it('finishes its running calls on Ctrl-C, ends with 130, and can be resumed', async () => {
 		const child = start(send());
 		react = (number) => {
 			if (number === 20) child.kill('SIGINT');

@@ -173,7 +173,7 @@ describe('an option that the service does not support', () => {
 		expect(service.calls).toEqual([]);
 	});
 
-	it('is rejected on a local database: --retry-unknown', async () => {
+	it('is rejected on a local database, where it has no effect: --retry-unknown', async () => {
 		const words = ['send', ...mail, '--list', '1', '--retry-unknown', '-y', '--expect-count', '2'];
 		expect(await cli([...words, '--no-input'], { env: { HOME: home } })).toMatchObject({
 			code: 2,

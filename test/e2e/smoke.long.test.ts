@@ -95,7 +95,7 @@ describe('smoke with a limited token', () => {
 		};
 	};
 
-	it('fails the checks of the changes that the token may not make', async () => {
+	it('fails the checks that write, if the token may only read', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
 		const says = (path: string) => `the token may not do that: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
@@ -339,12 +339,12 @@ describe('smoke on a server with one defect', () => {
 		const why = 'its name cannot be read, so it was kept';
 		const name = expect.stringMatching(/-subscribers$/);
 		expect(leftovers).toEqual(Array(remaining).fill({ kind: 'list', id: expect.any(Number), name, why }));
-		if (remaining > 0) expect(stderr).toContain('"hint":"delete what is left behind by its id"');
+		if (remaining > 0) expect(stderr).toContain('"hint":"use the id to delete what is left behind"');
 		if (remaining > 0) await smoke(server.baseUrl, ['--cleanup-only']);
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('deletes a record whose creation was answered 408', async () => {
+	it('deletes a record if the server answered its creation with 408', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
 			const answered = await ask(passing);
@@ -367,7 +367,7 @@ describe('smoke on a server with one defect', () => {
 		const { checks }: Report = JSON.parse(stdout);
 		expect({ code, detail: checks.find(({ id }) => id === 'lists.create')?.detail }).toEqual({
 			code: 11,
-			detail: 'list 1, said to be the new one, has the name "News"',
+			detail: 'the service says that list 1 is new, but its name is "News"',
 		});
 		expect((await smoke(server.baseUrl, ['--cleanup-only'])).code).toBe(0);
 		expect(await holdings()).toEqual(before);

@@ -3,14 +3,14 @@ import { isTooSoon } from '../../src/engine/rules/outcomes.js';
 
 const too_soon = 2_000_000;
 
-it('an event counts as too soon until some time after the sending', () => {
+it('an event is too soon if it comes before its message was sent or shortly after', () => {
 	const sent = { state: 'sent', sent_at: 10_000_000 } as const;
 	const times = [9_000_000, 10_000_000, 11_999_999, 12_000_000];
 	expect(times.map((at) => isTooSoon(sent, { at, too_soon }))).toEqual([true, true, true, false]);
 	expect(isTooSoon(sent, { at: 10_000_000 })).toBe(false);
 });
 
-it('an event of an unsent message counts as too soon, unless the sending has ended', () => {
+it('an event of an unsent message is too soon only if the message is queued, leased or deferred', () => {
 	const states = ['queued', 'leased', 'deferred', 'uncertain', 'bounced', 'failed'] as const;
 	expect(states.map((state) => isTooSoon({ state, sent_at: null }, { at: 5, too_soon }))).toEqual([
 		true,

@@ -196,14 +196,14 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server', () => {
 		await expectWell(serving, project);
 	});
 
-	it('with a changed password refuses commands, and `serve` continues when it is changed back', async () => {
+	it('with a changed password refuses commands, and `serve` continues when the old password is restored', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const change = (to: string) => ask(project.admin, `ALTER ROLE guarded PASSWORD '${to}'`, others);
 		await change('other');
 		expect(await serving.add()).toMatchObject({
 			status: 500,
-			text: expect.stringContaining('The database of the service refuses its user.'),
+			text: expect.stringContaining('The database refuses the user of the service.'),
 		});
 		expect(await project.run('lists', 'list')).toMatchObject({
 			code: 4,

@@ -13,7 +13,7 @@ it('missing folders are created privately, and the topmost one is returned', () 
 	expect(makeFolders(join(home, 'a/d'))).toBe(join(home, 'a/d'));
 });
 
-it('a folder is rejected if its path or a parent’s is a file', () => {
+it('a folder cannot be created if the path or one of its parents is a file', () => {
 	writeFileSync(join(home, 'file'), '');
 	expect(() => makeFolders(join(home, 'file'))).toThrow('EEXIST');
 	expect(() => makeFolders(join(home, 'file/below'))).toThrow('ENOTDIR');

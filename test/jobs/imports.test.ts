@@ -100,7 +100,7 @@ describe('an import', () => {
 });
 
 describe('an import that ends early', () => {
-	it('stops after the batch with too many errors, by number and by share', async () => {
+	it('stops at the end of a batch if the number or percentage of errors is too high', async () => {
 		const rejecting = () => fakeImports({ judge: (_, row) => (row % 2 === 0 ? 'rejected' : 'created') });
 		const run = async (maxErrors: ImportJob['maxErrors'], count: number) => {
 			const { job } = await jobOf(people(count), rejecting(), {
@@ -213,7 +213,7 @@ describe('an import that is resumed', () => {
 	});
 });
 
-describe('a limit of errors across runs', () => {
+describe('a limit on errors', () => {
 	const text = people(100).replaceAll(/^p\d*5@.*$/gm, 'only one cell');
 
 	async function runs(...limits: (number | null)[]) {
@@ -231,7 +231,7 @@ describe('a limit of errors across runs', () => {
 		return ends;
 	}
 
-	it('counts the rejects of earlier runs: the same limit stops at once, a higher one continues', async () => {
+	it('includes the rejects of earlier runs, so the next run needs a higher limit', async () => {
 		expect(await runs(5, 5, 12, null)).toEqual([
 			'too_many_errors 7 of 33',
 			'too_many_errors 7 of 33',

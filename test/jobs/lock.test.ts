@@ -40,7 +40,7 @@ describe('a lock on a file', () => {
 		await lock.release();
 	});
 
-	it('can be taken when a holder that left no id releases it', async () => {
+	it('is waited for if its holder left no id', async () => {
 		const leaving = new Sqlite(`${path}.lock`);
 		leaving.exec('BEGIN EXCLUSIVE');
 		setTimeout(() => leaving.close(), 400);

@@ -56,7 +56,7 @@ it('the client waits before every request if the service throttles most of them'
 	expect(told).toEqual([3_000]);
 });
 
-it('a long Retry-After becomes three pauses of five minutes, and one of zero still waits', async () => {
+it('the client waits at most five minutes per Retry-After, and also waits if it is 0', async () => {
 	const absurd = start(() => {
 		throw throttled(86_400_000);
 	});
@@ -95,7 +95,7 @@ it('rows keep the given rate, and do not catch up after a slow row', async () =>
 	expect(waits).toEqual([100, 100]);
 });
 
-it('a pause ends with the reason of an interruption', async () => {
+it('an aborted signal ends the pause, and the write rejects with the signal’s reason', async () => {
 	const stop = new AbortController();
 	const pace = new Pace({ signal: stop.signal, onPause: () => stop.abort(new Error('Ctrl-C')) });
 	const request = () => Promise.reject(throttled(60_000));

@@ -69,7 +69,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it('sends no disable reasons, counts them, and makes their subscribers inactive', async () => {
+	it('sends subscribers with a disable reason as inactive, and counts the reasons that it leaves out', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],
@@ -154,7 +154,7 @@ describe('an existing person', () => {
 		expect(await deployment.people()).toMatchObject({ 'Ann@example.com': { name: 'Ann' } });
 	});
 
-	it('is created again if it was deleted meanwhile', async () => {
+	it('is created again after a deletion during the import', async () => {
 		await start({
 			before: async (call) => {
 				if (call === 'patch 1') await deployment.api.subscribers(deployment.listId).delete(1);
@@ -210,7 +210,7 @@ describe('a request without an answer', () => {
 		});
 	});
 
-	it('for a change is counted if it took effect', async () => {
+	it('that updates a person is counted if the update took effect', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw lost();
@@ -230,7 +230,7 @@ describe('a request without an answer', () => {
 		await refuses(importRows([['email'], ...many]), 'network');
 	});
 
-	it('that gets a 5xx rejects only its own row', async () => {
+	it('differs from a 5xx answer, which rejects only its own row', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create ann@example.com') throw new ApiError('server_error', 'HTTP 500');
@@ -281,7 +281,7 @@ describe('a throttling service', () => {
 		expect({ found, pauses }).toEqual({ found: counts({ created: 5 }), pauses: [7_000, 7_000] });
 	});
 
-	it('ends the import if it never stops, and keeps acknowledged rows', async () => {
+	it('makes the import fail after ten minutes of waiting, and acknowledged rows stay stored', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create b@example.com')

@@ -24,7 +24,7 @@ const processes = [
 ];
 
 describeDatabases('leases', ({ kind, create }) => {
-	it('of a dead local process end, and all others stay', async () => {
+	it('end if their process on this machine is dead, and otherwise stay', async () => {
 		const db = await create();
 		const execute = async (text: string) => {
 			if (isPostgres(db)) return void (await ask(db, text));

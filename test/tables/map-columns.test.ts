@@ -36,7 +36,7 @@ describe('column names', () => {
 		'Ｅmail',
 	])('for the email include %j', (name) => expect(targets([name])).toEqual(['0→email']));
 
-	it('include the keys of a record, and fields by variable, by name and as meta.VARIABLE', () => {
+	it('can name a property of a subscriber, or a field by its variable, its name or meta.VARIABLE', () => {
 		expect(targets(['Email', 'NAME', 'Is Active', 'disable reason', 'City', 'meta.plan'])).toEqual([
 			'0→email',
 			'1→name',
@@ -56,7 +56,7 @@ describe('column names', () => {
 		expect(targets(['a=b', 'x'], { map: ['a=b=email', 'X=-'] })).toEqual(['0→email']);
 	});
 
-	it('that an export or a rejects file adds are skipped in such a file', () => {
+	it('that exports and rejects files add are skipped in an export, but not in other files', () => {
 		const cells =
 			'id=7 list_id=1 email=a@x is_active=true source=API opt_in_signed=false is_email_verified=true';
 		const own = `${cells} date_created=2026-11-21T12:00:00.000000`;
@@ -238,7 +238,7 @@ describe('column names in other languages', () => {
 		});
 	});
 
-	it('do not count as the email beside an English name, a field of that name, or --map', () => {
+	it('yield to an English name, a field of the same name, and --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
 			findings: [{ code: 'unknown', column: 'Courriel' }],
@@ -301,7 +301,7 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
-	it('become new fields only as meta.FIELD, or beside another column about who may get mail', () => {
+	it('become new fields only if --map says meta.FIELD or another column says who may get mail', () => {
 		const as = (target: string) => ({ unknown: 'create', map: [`Status=${target}`], sampled: two }) as const;
 		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
 		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);
@@ -311,7 +311,7 @@ describe('columns that say who may get mail', () => {
 		expect(findings(['email', 'Status'], as('tier'))).toEqual(['state Status']);
 	});
 
-	it('are rejected as fields if no other column says who left', () => {
+	it('cannot be stored in an existing field unless another column says who may get mail', () => {
 		const known = [{ variable: 'status', name: '' }];
 		expect(findings(['email', 'status'], { fields: known, sampled: two })).toEqual(['state status']);
 		const rows = sampled(['a@x'], ['unsubscribed'], ['true']);

@@ -110,7 +110,7 @@ describe('a file', () => {
 		});
 	});
 
-	it('has a row with an invalid character rejected', async () => {
+	it('is read except for a row with an invalid character', async () => {
 		const bytes = Buffer.concat([
 			iconv.encode('email;имя\na@x;Анна\nb@x;', 'windows-1251'),
 			Buffer.from([0xc0, 0x98]),
@@ -138,7 +138,7 @@ describe('a file', () => {
 		]);
 	});
 
-	it('has its delimiter found despite trailing ones in header and rows', async () => {
+	it('may have a header and rows that end with delimiters', async () => {
 		const table = await readTable('email;name;;\na@x;Ann;;\nb@x;Bob\nc@x;Cid; \nd@x\ne@x;Eve;;;\n');
 		expect(table.header).toEqual(['email', 'name']);
 		expect(cellsOf(table.rows)).toEqual([
@@ -249,7 +249,7 @@ describe('a file that is not a table', () => {
 		});
 	});
 
-	it('is rejected if it is missing, a directory, unreadable, or below a file', async () => {
+	it('is rejected if it is missing, unreadable or a directory, or if its parent is a file', async () => {
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-table-'));
 		const file = join(folder, 'people.csv');
 		await writeFile(file, 'email\na@x\n');
@@ -272,8 +272,8 @@ describe('a file that is not a table', () => {
 	});
 });
 
-describe('reading a written table', () => {
-	it('returns the written cells', async () => {
+describe('reading a table', () => {
+	it('returns the cells that were written', async () => {
 		const cell = fc.string({ unit: 'grapheme', maxLength: 30 }).map((text) => text.replaceAll('\0', ''));
 		const hostile = fc.constantFrom('"', '""', '\r\n', '\r', ',', ';', '\uFEFF', ' ', '', "'", '\\', '\\"');
 		const any = fc.oneof(
@@ -299,7 +299,7 @@ describe('reading a written table', () => {
 		);
 	});
 
-	it('never throws, and counts lines alike, whatever the bytes and chunks are', async () => {
+	it('gives the same rows with increasing line numbers, whatever the size of the chunks', async () => {
 		const piece = fc.constantFrom('"', ',', '\n', '\r\n', 'a', '""', 'é', '\0', ' ');
 		await fc.assert(
 			fc.asyncProperty(

@@ -58,7 +58,7 @@ it('columns of states are recognized by name and cells, and similar ones are not
 	expect(tells('OPTIN_TIME', ['2024-05-01', '2024-05-02'], false)).toBe(true);
 });
 
-it('words for states are understood, and yes, no and times mean what the column name says', () => {
+it('a word gives the state, but the column name decides what yes, no and a time mean', () => {
 	const words = `active: Active, SUBSCRIBED, opt-in, angemeldet, abonné, Abonnée, suscrito, iscritta, ativo, ingeschreven, zapisany, prenumererar, 購読中
 		unsubscribed: unsubscribed, Opted-out, opt out, Abgemeldet, désabonné, desabonne, Désinscrite, dado de baja, disiscritto, 退会
 		unsubscribed: descadastrado, uitgeschreven, afgemeld, wypisana, avregistrerad, 配信停止

@@ -81,7 +81,7 @@ storeSuite('a SQLite file, in threads', async (clock) =>
 );
 
 describe('opening a store in threads', () => {
-	it('rejects with the same errors, and leaves no thread', async () => {
+	it('reports the usual errors, and leaves no thread running', async () => {
 		const path = newPath();
 		const missing = await failure(open(path, { mode: 'existing' }));
 		expect(missing).toBeInstanceOf(DatabaseMissing);
@@ -109,7 +109,7 @@ describe('a store in threads', () => {
 		expect(sent().map((count, at) => count - (before[at] ?? 0))).toEqual([1, 1]);
 	});
 
-	it('shows each read all changes that were acknowledged before', async () => {
+	it('includes all acknowledged changes in each later read', async () => {
 		const store = await opened();
 		const list_id = await newList(store);
 		for (let i = 1; i <= 100; i++) {

@@ -3,7 +3,7 @@ import { type Checked, char, dict, type Field, valid } from './fields.js';
 
 const maxHeaders = 64;
 
-/** Assumption: a name above 200 characters leaves too little of its first line for the value. */
+/** Assumption: after a longer name, the first line would have too little space for the value. */
 export const maxHeaderName = 200;
 
 /** RFC 5322 s.2.1.1: a line has at most 998 characters, including name, colon and space. */

@@ -65,7 +65,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** Counts how many digits precede this one, because the ten digits of a script have consecutive code points. */
+/** Counts the digits directly before this one. The ten digits of a script have consecutive code points. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;

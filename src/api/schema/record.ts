@@ -170,7 +170,7 @@ export const count = shape<number>(
 export const uuid = described(text, { format: 'uuid' });
 export const email = described(text, { format: 'email' });
 export const moment = described(text, {
-	description: 'UTC without a zone, six fractional digits.',
+	description: 'In UTC, written without a zone, with six fractional digits.',
 	pattern: String.raw`^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}$`,
 });
 export const day = described(text, { format: 'date' });

@@ -33,7 +33,7 @@ const columns: Columns<Change> = [
 
 export const apply: Command = command({
 	name: 'apply',
-	summary: 'make lists, fields, webhooks and more match a file',
+	summary: 'change lists, fields, webhooks and more to match a file',
 	description: `${aboutFile} Deleting lists and fields needs --confirm prune.`,
 	options,
 	writes: true,

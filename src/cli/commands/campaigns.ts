@@ -264,7 +264,7 @@ function canceledOf(key: string, messages: CampaignStatus['messages']): string {
 	const { canceled = 0, accepted, sent = accepted ?? 0, leased = 0 } = messages;
 	if (canceled + sent + leased === 0) return `the campaign "${key}" is dropped; nothing of it was sent`;
 	const left = leased > 0 ? `, ${numberText(leased)} may still be sent` : '';
-	const had = accepted === undefined ? 'sent' : 'taken by the service';
+	const had = accepted === undefined ? 'sent' : 'accepted by the service';
 	return `${numberText(canceled)} canceled; ${numberText(sent)} had been ${had}${left}`;
 }
 

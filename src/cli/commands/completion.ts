@@ -16,9 +16,15 @@ const about =
 const words = command({
 	name: 'words',
 	summary: 'list completions of a command line',
-	args: [{ name: 'word', summary: 'the words after mailctl, with a dot before the last word', many: true }],
+	args: [
+		{ name: 'word', summary: 'the words after mailctl; a dot is added in front of the last one', many: true },
+	],
 	options: {
-		bash: { kind: 'text', placeholder: '.TEXT', summary: 'end of the word that bash replaces, after a dot' },
+		bash: {
+			kind: 'text',
+			placeholder: '.TEXT',
+			summary: 'the part of the last word that bash replaces, with a dot in front',
+		},
 	},
 	hidden: true,
 	reach: [],
@@ -95,7 +101,7 @@ function scriptFor(shell: Shell, title: string) {
 		reach: [],
 		needsNoTarget: true,
 		run: async (cx) => {
-			const what = `completion ${shell} prints a shell script: it goes without -o json and --query`;
+			const what = `completion ${shell} prints a shell script, so -o json and --query cannot be used`;
 			if (isMachine(cx.askedFormat)) throw new UsageError(what);
 			await cx.out.raw(scripts[shell].text);
 		},

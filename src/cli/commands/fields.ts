@@ -49,7 +49,7 @@ const create = command({
 	options: {
 		variable: {
 			kind: 'text',
-			summary: 'set the name in meta and messages: city for #city#',
+			summary: 'set the name used in meta and messages: city for #city#',
 			required: true,
 			of: 'variable',
 			ask: 'Variable:',
@@ -77,7 +77,7 @@ const update = command({
 	name: 'update',
 	summary: 'change a field',
 	description:
-		'A new variable renames the key of every subscriber in one transaction. Other writers wait meanwhile, about five ' +
+		'Changing the variable renames the key in the meta of every subscriber, in one transaction. Other writers wait meanwhile, about five ' +
 		'seconds for a million. Ctrl-C undoes the change.',
 	args: [fieldArg],
 	options: {

@@ -38,7 +38,7 @@ const list = command({
 	summary: 'list mailing lists',
 	options: listOptions,
 	columns: listColumns,
-	output: 'an array of lists, as the service answers them',
+	output: 'an array of lists, as the service returns them',
 	examples: [
 		'mailctl lists list',
 		'mailctl lists list --match news --sort -active_subscribers_count -o json',
@@ -240,7 +240,8 @@ function isNamePicked({ globals }: CommandContext): boolean {
 type PublicName = string | undefined;
 
 /**
- * Validates the public name before the first request, because only a second one stores it. Throws `ApiError` (exit code 5).
+ * Validates the public name before the first request. The service receives the name only in the second request, after
+ * the first one has created or changed the list. Throws `ApiError` (exit code 5).
  */
 async function withPublicName<I extends object>(cx: CommandContext, input: I, publicName: PublicName) {
 	if (publicName === undefined) return { details: null, named: input };

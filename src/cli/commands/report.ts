@@ -202,7 +202,7 @@ async function showWhole(cx: CommandContext, options: ReportOptions, report: Rep
 
 async function printRows(cx: CommandContext, options: ReportOptions, report: Report): Promise<void> {
 	const events = options.event.join(',');
-	const what = `the days of a report count only SENT and OPENED, and --event ${events} leaves out both`;
+	const what = `the daily figures of a report are SENT and OPENED, and --event ${events} leaves out both`;
 	if (!hasDays(options.event)) await cx.warn(what, '-o table and -o json have the totals');
 	const rows = cx.out.format === 'ndjson' ? report.data : await withFigures(cx, report, options);
 	const isTold = ({ wide, value }: (typeof reportColumns)[number]) =>
@@ -272,7 +272,7 @@ function parseTest(text: string, events: readonly EventType[]) {
 	const wanted = word === 'clicked_percent' ? 'redirected_percent' : word;
 	const name = totalNames.find((one) => one === wanted);
 	if (name === undefined || operator === undefined || value === undefined) {
-		const valid = `name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is redirected_percent`;
+		const valid = `name, operator (> >= < <= == !=), number: 'hardbounced_percent>2'; names are ${totalNames.join(', ')}; clicked_percent is another name for redirected_percent`;
 		const isUnknown = word !== undefined && name === undefined;
 		const near = isUnknown ? didYouMean(word, [...totalNames, 'clicked_percent']) : undefined;
 		throw new UsageError(`--fail-if "${text}" is not a condition`, { hint: near ?? valid });

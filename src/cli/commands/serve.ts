@@ -98,7 +98,7 @@ async function greet(cx: CommandContext, server: RunningServer): Promise<void> {
 	}
 	const set = mailctl('engine', 'settings', 'set', 'public_url', 'https://mail.example.com');
 	if (publicUrl === null)
-		await cx.warn(`links in mails point to ${url}: set the URL that recipients reach`, set);
+		await cx.warn(`links in mails point to ${url}: set a URL that recipients can reach`, set);
 	if (server.bounceSmtp !== null) await cx.note(`accepting bounces at ${server.bounceSmtp}`);
 	await cx.note(`listening on ${url}`);
 }

@@ -45,8 +45,8 @@ const sink = command({
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
 		port: { ...portOption, default: 2525, summary: 'listen on this port (0 for a free one)' },
-		dir: { kind: 'path', placeholder: 'DIR', summary: 'write each mail to this folder, as a file .eml' },
-		refuse: { kind: 'list', placeholder: 'ADDRESS', summary: 'bounce mail to this address or @DOMAIN' },
+		dir: { kind: 'path', placeholder: 'DIR', summary: 'write each mail to this folder as an .eml file' },
+		refuse: { kind: 'list', placeholder: 'ADDRESS', summary: 'refuse mail for this address or @DOMAIN' },
 		defer: { kind: 'list', placeholder: 'ADDRESS', summary: 'defer mail to this address or @DOMAIN' },
 		count: { kind: 'integer', min: 1, summary: 'end with exit code 0 after this many mails' },
 		wait: {
@@ -123,7 +123,8 @@ function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: str
 
 function keyOf(text: string, kind: Reply): string {
 	if (text.startsWith('@') && isEmailAddress(`any${text}`)) return `@${domainOf(text)}`;
-	if (!isEmailAddress(text)) throw new UsageError(`${flagOf(kind)}: ${noAddress(text)}, and no @DOMAIN`);
+	if (!isEmailAddress(text))
+		throw new UsageError(`${flagOf(kind)}: ${noAddress(text)}, and not a @DOMAIN either`);
 	return emailKey(text);
 }
 

@@ -76,7 +76,7 @@ const add = command({
 	description:
 		'Subscribers with these addresses become inactive, in all lists or in --list. With --expires they stay active, and ' +
 		'mail skips them until then. COMPLAINED and HARDBOUNCED stop all mail, the other reasons bulk mail. Adding never ' +
-		'weakens a suppression: the later end counts.',
+		'weakens a suppression: of two expiry times, the later one counts.',
 	args: [addressesArg],
 	options: {
 		reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'set the reason' },
@@ -126,7 +126,7 @@ const remove = command({
 	name: 'remove',
 	summary: 'lift the suppressions of addresses',
 	description:
-		'Lifts all suppressions of an address, or those with --reason or of --list. Subscribers stay inactive until ' +
+		'Lifts all suppressions of an address, or only those that --reason or --list selects. Subscribers stay inactive until ' +
 		'"subscribers activate". Do this for people who unsubscribed or complained only if they asked for it.',
 	args: [addressesArg],
 	options: {

@@ -153,7 +153,7 @@ const update = command({
 		const changes = { ...given({ url, type }), ...auth };
 		const hook = await findWebhook(cx, args.id);
 		assertLogin(changes, replace ? '' : hook.login);
-		// Ask for a password if a PUT would clear it or none is set (''). Null may hide a password, so do not ask.
+		// Ask only if PUT would clear the old password or the webhook has none (''). Null may hide a password.
 		const input = replace || hook.password === '' ? await withPassword(cx, changes) : changes;
 		const changed = await change(cx, {
 			what: `change webhook ${hook.id}`,
@@ -230,7 +230,7 @@ const secret = command({
 	description:
 		'One secret signs the notifications of all webhooks (Standard Webhooks). After --rotate the old secret also signs ' +
 		'for 24 hours: give every receiver the new secret in that time.',
-	args: [{ name: 'id', summary: 'the id of a webhook; any of them has this secret', optional: true }],
+	args: [{ name: 'id', summary: 'the id of any webhook: all of them have the same secret', optional: true }],
 	options: { rotate: { kind: 'flag', summary: 'make a new secret' } },
 	examples: ['mailctl webhooks secret -o name', 'mailctl webhooks secret --rotate'],
 	output: 'an array of secrets, newest first: {"secret", "date_created", "date_retired"}',

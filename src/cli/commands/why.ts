@@ -31,7 +31,7 @@ export const command = describe({
 	options: { all: { kind: 'flag', summary: 'show messages of any age, with their history' } },
 	createsDatabase: false,
 	output:
-		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "deleted": {"before", "keep_messages"} (older messages of all people), "messages"}; values that the service does not have are null',
+		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "deleted": {"before", "keep_messages"} (all older messages), "messages"}; values that the service does not have are null',
 	exits: [3],
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
@@ -52,7 +52,8 @@ export const command = describe({
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
-		// `due.id` is the id of a message and matches no submission, so this call prints only the state of the queue.
+		// The call needs a scope, but prints only the state of the queue. `due.id` is a message id, so it matches no
+		// submission.
 		const due = page.lastIfDue();
 		if (due !== null) await sayWhatHolds(cx, { submission: due.id });
 	},
@@ -244,12 +245,14 @@ class WhyPage {
 			['staged', 'queued', 'deferred'].includes(state) &&
 			stopped.some(({ list_id }) => list_id === message.list_id);
 		const what = isStopped
-			? 'is not sent: it is for a list whose mail the address gets no more'
+			? 'is not sent: it is for a list whose mail the address no longer gets'
 			: told[state];
 		return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
 	}
 
-	/** Returns `before` and a text about deleted messages; empty if retention has deleted none. */
+	/**
+	 * Returns `before`, followed by a text about deleted messages. Returns an empty text if retention has deleted none.
+	 */
 	#deleted(before: string): string {
 		const deleted = this.#held.told?.deleted;
 		return deleted === undefined ? '' : `${before}${deletedText(deleted, this.#times)}`;
@@ -276,7 +279,7 @@ class WhyPage {
 				],
 				['Left out of campaigns', [...new Set(left_out.map((one) => this.#leftOut(one)))]],
 			);
-			if (copies.length > 0) blocks.push(['Messages with the address as a copy or for replies', copies]);
+			if (copies.length > 0) blocks.push(['Messages with the address in Cc, Bcc or Reply-To', copies]);
 			if (date_sender !== null) blocks.push(['Verified sender', [`since ${this.#times.text(date_sender)}`]]);
 		}
 		const filled = blocks.filter(([, lines]) => lines.length > 0);
@@ -378,7 +381,10 @@ function withoutStop(text: string): string {
 	return text.slice(0, end);
 }
 
-/** True for the newest message and for unsent messages. The page shows no other histories, so that it fits a screen. */
+/**
+ * Without `--all`, the output shows the history only of the newest message and of unsent messages, so that it fits a
+ * screen.
+ */
 function isTold({ state }: PersonMessage, at: number): boolean {
 	return at === 0 || state !== 'sent';
 }

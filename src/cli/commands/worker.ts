@@ -28,7 +28,7 @@ const worker = command({
 	summary: 'send due messages',
 	description:
 		'Runs until it is interrupted, and retries deferred messages. On Ctrl-C or SIGTERM it finishes messages ' +
-		'in transit within 10 s. With --drain it ends when nothing is due, with 14 if messages are left for ' +
+		'in transit within 10 s. With --drain it ends when nothing is due, with exit code 14 if messages are left for ' +
 		'later. Workers with --rate share one limit.',
 	options,
 	writes: true,

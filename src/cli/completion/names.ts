@@ -126,7 +126,7 @@ function heard<C extends object>(collection: C, names: Told[NameKind], key: stri
 				const answer: unknown = Reflect.apply(call, target, words);
 				if (!(answer instanceof Promise)) return answer;
 				return answer.then((value: unknown) => {
-					// A canceled campaign may be deleted (`forget`). If it still exists, the next read stores its name again.
+					// A canceled campaign may no longer exist. If it still exists, the next read stores its name again.
 					if (method === 'delete' || method === 'cancel') names.set(String(words[0]), null);
 					else if (isRecord(value) && Array.isArray(value['results'])) value['results'].forEach(note);
 					else note(value);

@@ -40,8 +40,9 @@ export function readBash(word: string): { text: string; quote: string } {
 }
 
 /**
- * `word` ends with `replaced`. Returns the text that readline must insert in its place to get `value`, or null. Within
- * an open quote, readline inserts the text unchanged and then closes the quote, unless the text ends with it.
+ * Returns the text that must replace `replaced`, the end of `word`, to complete the word to `value`. Returns null if no
+ * text can do that. Within an open quote, readline inserts the text unchanged. Readline then closes the quote, unless
+ * the text ends with the quote character.
  */
 export function bashReply(value: string, word: string, replaced: string): string | null {
 	if (!word.endsWith(replaced)) return null;

@@ -21,7 +21,8 @@ export interface Changed {
 }
 
 /**
- * Sets keys of a profile; `undefined` removes a key. Removes a profile without keys, and a token for another origin.
+ * Sets keys of a profile; `undefined` removes a key. Removes a profile that has no keys left. Removes the stored token
+ * if `change` removes the base URL or gives another origin.
  */
 export function changeProfile(
 	paths: Paths,

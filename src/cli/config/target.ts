@@ -14,8 +14,8 @@ import type { Origin } from './settings.js';
 
 export interface TargetChoice {
 	/**
-	 * Throws `UsageError` if the profile has no target or two. The `config` commands do not call it, so they can repair
-	 * a profile.
+	 * Throws `UsageError` if the profile has no target, or has two. `config unset` can repair a profile, because that
+	 * command does not call this function.
 	 */
 	target(): Target;
 	origin: Origin;
@@ -121,7 +121,7 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 	return { kind: 'local', url: paths.database, create: true };
 }
 
-/** Throws `UsageError` for a URL of another kind of database, which would create folders if used as a path. */
+/** Throws `UsageError` for a URL of another database system. Used as a path, the URL would create folders. */
 export function assertDatabaseName(text: string, from: string): void {
 	const scheme = foreignScheme(text);
 	const isUrl = isLikeServer(text) || text === ':memory:' || /^file:/i.test(text) || scheme !== null;

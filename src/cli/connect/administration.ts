@@ -92,7 +92,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
 			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
 		},
-		/** Returns when the next waiting message is due, or null if none waits. `campaign` null: of all campaigns. */
+		/** Returns when the next message is due, or null if none waits. Without a campaign, looks at all messages. */
 		nextDue: (campaign: Uuid | null) =>
 			store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
 		pause: async (reason: string | null) =>

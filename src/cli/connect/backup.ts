@@ -56,8 +56,8 @@ const leftoverMs = 3_600_000;
 
 /**
  * Removes temporary files that killed backups and restores left in the folder of `own`, and yields their names. Skips
- * locked and recent files, which a running backup may use. `own` is a new file: its time tells the present, in case a
- * file server has another clock.
+ * locked and recent files, which a running backup may use. Takes the present time from the new file `own`, because a
+ * file server may have another clock.
  */
 async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);
@@ -77,7 +77,10 @@ async function* removeLeftovers(own: string): AsyncGenerator<string> {
 
 interface RestorePlan {
 	place: string;
-	/** Null: the database is missing. `usedBy`: processes that have it open. `newest` null: no message, or unreadable. */
+	/**
+	 * Null: the database is missing. `usedBy`: the processes that have the database open. `newest`: the time of the
+	 * newest record, or null if no record is readable.
+	 */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
 	newest: string | null;
 }

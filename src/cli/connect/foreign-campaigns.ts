@@ -38,7 +38,7 @@ export interface ForeignDelivery {
 	onProgress?: (counts: ForeignCounts) => void;
 }
 
-/** `suppressed` counts messages for which the service answered but created no message. */
+/** `suppressed` counts recipients for whom the service accepted the call but created no message. */
 type ForeignCounts = Record<'waiting' | 'accepted' | 'suppressed' | 'failed' | 'uncertain', number>;
 
 export interface ForeignDelivered {
@@ -129,7 +129,7 @@ export class ForeignCampaigns implements Campaigns {
 				case 'closed':
 					throw new ApiError('conflict', `This campaign is ${added.state}: it takes no more recipients.`);
 				case 'other_rows':
-					throw new ApiError('conflict', 'This campaign has other recipients.');
+					throw new ApiError('conflict', 'This campaign was started with different recipients.');
 			}
 		};
 		const begun = await add('first', []);

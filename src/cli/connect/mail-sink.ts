@@ -61,7 +61,7 @@ export async function startMailSink({
 				const to = rcptTo.map(({ address }) => address);
 				Promise.resolve(take({ from, to, raw: Buffer.concat(chunks) })).then(
 					() => accept(),
-					() => accept(reply(451, 'The sink does not take it now')),
+					() => accept(reply(451, 'The test server cannot accept the mail now')),
 				);
 			});
 		},

@@ -46,7 +46,8 @@ export interface DeliverOptions {
 
 export interface DeliverySummary {
 	/**
-	 * `paused`: by a user or a fault of the mail server. `stalled`: no outcome in `stallMs`. `closed`: send window over.
+	 * `paused`: a user or a fault stopped the queue. `stalled`: no message had an outcome for `stallMs`. `closed`: the
+	 * send window is over.
 	 */
 	kind: 'settled' | 'stopped' | 'paused' | 'stalled' | 'closed';
 	reason: string | null;

@@ -256,7 +256,8 @@ export function startSending({ store, mailer, log, ...pace }: SendingOptions) {
 					paused = reason;
 					log({ event: 'sending_paused', reason, retry_in_ms: ms });
 				},
-				// Do not set `paused`, because no event reports the end of a manual pause. The database tells its state.
+				// Do not set `paused`, because no event reports the end of a manual pause. Readers find this pause in
+				// the database.
 				onHeld: (reason) => log({ event: 'sending_paused', reason }),
 				onWarning: (warning) => log({ event: 'content_warning', warning }),
 			});
@@ -316,7 +317,8 @@ function trackingPages(
 }
 
 /**
- * Caches the result for `ms`, because each open or bounce calls `read`, which may write a new key. Caches no failure.
+ * Caches the result of `read` for `ms` milliseconds. Each open or bounce needs the result, and `read` may write a new
+ * key. Does not cache a failure.
  */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;

@@ -10,8 +10,9 @@ const mostBytes = 64 * 1024;
 const hint = 'one key a line, 32 bytes in hex or base64, the newest first: openssl rand -hex 32';
 
 /**
- * The first key encrypts; all keys decrypt. Returns none if the environment names none. Throws `ConfigError` for an
- * invalid key. Only warns about a file that other users can read, because a service that does not start is worse.
+ * The first key encrypts; every key decrypts. Returns an empty array if neither MAILCTL_KEY_FILE nor MAILCTL_KEY is
+ * set. Throws `ConfigError` for an invalid key. If other users can read the key file, only warns: an error would
+ * prevent the service from starting.
  */
 export function readWrappingKeys(
 	env: Readonly<Record<string, string | undefined>>,

@@ -60,9 +60,7 @@ export interface Surroundings {
 	moment(at: Micros): string;
 	until(at: Micros): string;
 	isFull: boolean;
-	/**
-	 * Returns a signal for requests to other machines: aborts after `ms` (default 5 s), `--timeout`, or with the command.
-	 */
+	/** For requests to other machines. The signal aborts after `ms` (default 5 s) or `--timeout`, or with the command. */
 	timeout(ms?: number): AbortSignal;
 	/** Call this before each request to another machine. Throws `Skip` with `--offline`. */
 	goOnline(): void;

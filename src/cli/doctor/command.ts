@@ -63,7 +63,7 @@ export async function findFaults(
 	}
 }
 
-/** Aborts with a reason that names the limit. The reason of `AbortSignal.timeout` does not. */
+/** Unlike `AbortSignal.timeout`, aborts with a reason that names the limit. */
 function timeoutAfter(signal: AbortSignal, ms: number): AbortSignal {
 	const controller = new AbortController();
 	setTimeout(() => controller.abort(new Error(`no answer within ${ms / 1_000} s`)), ms).unref();

@@ -9,7 +9,7 @@ import type { Database } from './sending.js';
 
 type Names = ReturnType<typeof createNames>;
 
-/** `server` undefined: the name servers of this machine. Throws `UsageError` for an invalid address. */
+/** Uses the name servers of this machine if `server` is undefined. Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined) {
 	// Two tries take less than five seconds, so a silent server does not delay the report.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });
@@ -75,7 +75,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		...(await senderDomains()),
 		...(await contents().dkimKeys()).map(({ domain }) => domain),
 	];
-	/** Skips domains that do not exist, unless `missing` judges them. Nobody can publish records for such a domain. */
+	/** Skips a domain that does not exist, because it cannot have records. `missing` can judge the domain instead. */
 	const each = async (find: () => Promise<readonly string[]>, judge: Judge, more: Others = {}) => {
 		const { missing = (domain) => skipped(`${domain} does not exist`), unasked } = more;
 		if (unasked === undefined) goOnline();
@@ -117,16 +117,16 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 				keys.some((key) => key.domain === domain)
 					? null
 					: warning(
-							`mail of ${domain} is not signed here, and large providers want a signature`,
+							`mail from ${domain} is not signed here, and large providers require a signature`,
 							line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
 						);
 			const judgeKey = async ({ name, value }: (typeof keys)[number]): Promise<Verdict> => {
 				const published = ((await names.txt(name)) ?? []).map(keyIn);
 				if (published.length === 0)
 					return problem(`${name} has no TXT record, so no signature can be verified`, publish);
-				if (published.includes(keyIn(value))) return ok(`${name} is the key that signs`);
+				if (published.includes(keyIn(value))) return ok(`${name} matches the signing key`);
 				const isRevoked = published.every((key) => key === '');
-				const says = isRevoked ? 'revokes the key' : 'has another key, so every signature fails';
+				const says = isRevoked ? 'revokes the key' : 'has a different key, so every signature fails';
 				return problem(`the TXT record of ${name} ${says}`, publish);
 			};
 			const judge = async (domain: string) =>
@@ -162,7 +162,7 @@ type Judge = (domain: string, texts: readonly string[]) => Answer | Promise<Answ
 
 interface Others {
 	missing?: (domain: string) => Verdict;
-	/** Judges the domain when DNS cannot be asked. Null: DNS is necessary. */
+	/** Judges the domain if DNS is unavailable. Null: the domain is skipped. */
 	unasked?: (domain: string) => Verdict | null;
 }
 
@@ -200,8 +200,9 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 }
 
 /**
- * Any status below 500 passes, because a proxy may forward only the pages that mails link to. A proxy without its
- * server answers 5xx. A silent URL is only a warning, because many networks cannot reach their own public address.
+ * Accepts any status below 500, because a proxy may forward only the pages that mails link to. A status of 5xx means
+ * that the proxy cannot reach the server. No answer is only a warning, because many networks cannot reach their own
+ * public address.
  */
 async function visit(publicUrl: string, { line, timeout }: Surroundings): Promise<Verdict> {
 	const limit = timeout();

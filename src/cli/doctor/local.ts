@@ -124,9 +124,12 @@ function fileChecks(path: string, found: Found, { contents, ...around }: Databas
 		'database.sound': () => judgeSoundness(opened(), around),
 		'database.log': () => {
 			const { log } = opened().bytes;
-			const says = `the write-ahead log has ${sizeText(log)}`;
+			const says = `the write-ahead log has a size of ${sizeText(log)}`;
 			if (log <= longLogBytes) return ok(says);
-			return warning(says, 'end the processes that use the database: the last one copies the log back');
+			return warning(
+				says,
+				'end the processes that use the database: the last one to exit copies the log into the database',
+			);
 		},
 		'database.space': async () => {
 			opened();
@@ -170,7 +173,7 @@ function serverChecks(url: string, found: Found, { contents, ...around }: Databa
 				);
 			if (replicas > 0 && (standbys === '' || synchronousCommit === 'local'))
 				return warning(
-					'commits do not wait for the replicas: a failover may lose the last ones',
+					'commits do not wait for the replicas: a failover may lose the latest commits',
 					"set synchronous_standby_names = '*' and synchronous_commit = on",
 				);
 			return ok(`commits wait for the disk of the server${standbys === '' ? '' : ` and for ${standbys}`}`);
@@ -208,7 +211,7 @@ function judgeSchema({ found, known }: Inspected['schema'], { line }: Surroundin
 function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: Surroundings): Verdict {
 	const restore = line('engine', 'restore', 'BACKUP');
 	if (!isFull && bytes.file > quickBytes)
-		throw new Skip(`the file has ${sizeText(bytes.file)}, which ${line('doctor', '--full')} reads`);
+		throw new Skip(`the file has ${sizeText(bytes.file)}; ${line('doctor', '--full')} reads all of it`);
 	let said: string[];
 	try {
 		// One message of SQLite may have a heading and several lines.
@@ -217,8 +220,8 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 		if (!(error instanceof StoreError)) throw error;
 		const check = 'check the disk (dmesg, smartctl): the file may be sound';
 		if (error.code !== 'damaged') return problem('the disk cannot read the file', check);
-		// SQLite may report a page that the disk cannot read as damage.
-		return problem('the file seems damaged', `if dmesg shows no error of the disk: ${restore}`);
+		// If the disk cannot read a page, SQLite may report damage.
+		return problem('the file seems damaged', `if dmesg shows no disk error: ${restore}`);
 	}
 	if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
 	const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
@@ -227,7 +230,8 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 }
 
 /**
- * Warns if less than a tenth of the disk is free. The limit is at least 1 GiB, and at most 20 GiB, enough for years.
+ * Warns if less than a tenth of the disk is free. Always warns below 1 GiB, and never above 20 GiB, which last for
+ * years.
  */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
 	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
@@ -236,7 +240,7 @@ export function judgeSpace({ free, total }: { free: number; total: number }): Ve
 	return free < Math.max(gibibyte, Math.min(total / 10, 20 * gibibyte)) ? warning(says, fix) : ok(says);
 }
 
-/** Expired data stays for another day if the clock is far ahead of the last use of the database. */
+/** If the clock is far ahead of the last use of the database, the store keeps expired data for another day. */
 async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | null> {
 	const ahead = await contents.clockAhead();
 	if (ahead <= 0) return null;

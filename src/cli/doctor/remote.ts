@@ -51,7 +51,7 @@ function judgeUrl({ protocol, hostname, host, origin }: URL, isInsecure: boolean
 	if (protocol !== 'https:')
 		return isLoopback(hostname)
 			? ok(`${origin} is this machine`)
-			: warning(`plain http shows the token and all data on the way to ${host}`, `use https://${host}`);
+			: warning(`plain http exposes the token and all data on the way to ${host}`, `use https://${host}`);
 	if (!isInsecure) return ok(`${origin} uses TLS`);
 	return warning('--insecure lets any machine on the way take the token', 'use --ca-cert FILE instead');
 }
@@ -72,7 +72,10 @@ async function judgeCertificate(cx: CommandContext, baseUrl: URL, around: Surrou
 		// The check `service.answers` already reports the reason.
 		if (['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED'].includes(codeOf(error))) throw new Skip('no connection');
 		const says = `no trusted TLS with ${host}:${port}: ${firstError(error)}`;
-		return problem(says, 'if you run your own authority, name it with --ca-cert FILE');
+		return problem(
+			says,
+			'if you run your own certificate authority, give its certificate with --ca-cert FILE',
+		);
 	}
 }
 
@@ -112,14 +115,11 @@ function serviceChecks(
 	const mustBeOurs = async () => {
 		if ((await description()) === null) throw new Skip('it is not a mailctl server');
 	};
-	/**
-	 * Returns 401 or 403 if the service refuses the request for lists, null if it answers with lists. Otherwise throws
-	 * `Skip`.
-	 */
+	/** Returns the status 401 or 403 of a refusal, or null if the service returns lists. Otherwise throws `Skip`. */
 	const refusalOfLists = async () => {
 		const answer = await answered(lists);
 		if (answer.status === 401 || answer.status === 403) return answer.status;
-		if (!isPage(answer)) throw new Skip('the service does not answer with lists');
+		if (!isPage(answer)) throw new Skip('the service does not return lists');
 		return null;
 	};
 	return {
@@ -154,7 +154,7 @@ function serviceChecks(
 		'service.clock': async () => {
 			const { headers, at } = await answered(lists);
 			const told = Date.parse(headers['date'] ?? '') * microsPerMs;
-			if (Number.isNaN(told)) throw new Skip('the service does not tell its time');
+			if (Number.isNaN(told)) throw new Skip('the service does not report its time');
 			return judgeClock('its', told - at, 300 * microsPerSecond);
 		},
 		'service.ready': async () => {
@@ -175,7 +175,7 @@ function serviceChecks(
 				throw new Skip(
 					isForbidden(error)
 						? 'the token has no permission to read the queue of the service'
-						: 'it does not tell the state of its queue',
+						: 'it does not report the state of its queue',
 				);
 			});
 			// These commands work only on the machine that has the server's database.

@@ -85,10 +85,10 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 		'settings.public-url': async () => {
 			const { publicUrl, smtpUrl } = await contents().settings();
 			const fix = set('public_url', 'https://HOST');
-			// A mail server on this machine may be a test server, so links without a public URL lead to this machine.
+			// Without a public URL, mails have links only if the mail server is on this machine, as in a test.
 			const why = isLoopbackUrl(smtpUrl)
 				? 'so links in mails lead to this machine'
-				: 'so mails have no links for opens, clicks and unsubscribing';
+				: 'so mails have no tracking and no unsubscribe links';
 			if (publicUrl === null) return warning(`no public URL is set, ${why}`, fix);
 			const { protocol, hostname } = new URL(publicUrl);
 			const links = `links in mails lead to ${publicUrl}`;
@@ -104,7 +104,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 		},
 		'settings.time-zone': async () => {
 			const { timeZone } = await contents().settings();
-			if (isTimeZone(timeZone)) return ok(`reports count days of ${timeZone}`);
+			if (isTimeZone(timeZone)) return ok(`reports count days in the time zone ${timeZone}`);
 			return problem(`this Node.js does not know the time zone "${timeZone}"`, set('time_zone', 'UTC'));
 		},
 		'smtp.login': async () => {
@@ -193,7 +193,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 		},
 		'queue.uncertain': async () => {
 			const { uncertain = 0 } = (await queue()).messages;
-			if (uncertain === 0) return ok('no message is uncertain');
+			if (uncertain === 0) return ok('no message has an uncertain outcome');
 			const says = `${counted(uncertain, 'message')} may have arrived: the mail server's reply was lost`;
 			return warning(says, line('messages', 'list', '--status', 'uncertain'));
 		},
@@ -216,7 +216,7 @@ export function stepsOf(cause: PauseCause, line: Line): string {
 	const steps: Readonly<Record<PauseCause, readonly string[]>> = {
 		hand: [resume],
 		restore: [
-			'cancel messages that were sent after the backup, then resume:',
+			'cancel the queued messages that were sent after the backup, then resume:',
 			...[list('queued'), list('deferred'), line('messages', 'cancel', 'UUID'), resume],
 		],
 		process: ['fix what stops the worker, which then continues by itself:', line('doctor')],
@@ -270,7 +270,7 @@ function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundin
 	}
 	if (failedLately > 0 && deliveredLately === 0)
 		return problem(`${name}: ${failed}, and none was delivered`, command('test', String(id)));
-	// The target may refuse a single body, so report only refusals that continue.
+	// If the target has since accepted another notification, report the failure only after a day.
 	if (retried !== null && (!retried.tookOthersSince || now() - retried.since > microsPerDay)) {
 		const again = retried.next === null ? '' : `; it is tried again ${until(retried.next)}`;
 		const says = `${name} has been failing since ${moment(retried.since)}: ${retried.said}${again}`;

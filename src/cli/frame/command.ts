@@ -77,7 +77,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/** Returns the error for a value on the command line if earlier arguments make it a secret. Null: not a secret. */
+	/** Returns an error if the value is a secret, else null. A secret on the command line throws this error. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -117,7 +117,10 @@ type BaseValue<S extends OptionSpec> = S extends { kind: 'choice'; choices: read
 			? KindValues[S['kind']]
 			: never;
 
-/** Absent flags are false, and absent repeated options empty; others are undefined unless required or defaulted. */
+/**
+ * An absent flag is false, and an absent repeated option is empty. Any other absent option is undefined, unless the
+ * option is required or has a default.
+ */
 type OptionValue<S extends OptionSpec> = S extends
 	| { kind: 'flag' | 'list' | 'choices' | 'pairs' }
 	| { required: true }
@@ -158,7 +161,7 @@ interface Described {
 	asksItself?: true;
 	/** True: create any missing database. False: create none. Absent: commands that write create the default database. */
 	createsDatabase?: boolean;
-	/** The role under which other processes see a command that keeps running. */
+	/** A command that keeps running registers this role in the database. */
 	role?: Role | ((options: Readonly<Record<string, unknown>>) => Role);
 	/** The command administers profiles: it stores the values of `--profile`, `--base-url` and `--db`. */
 	profiles?: true;

@@ -46,8 +46,8 @@ export interface CommandContext extends Diagnostics, Asking {
 	api(): Promise<Api>;
 	local(): Promise<LocalEngine>;
 	/**
-	 * Runs a long read. Ctrl-C and SIGTERM end a local read at once, because SQLite blocks the event loop and signal
-	 * handlers cannot run. A terminal shows `doing` meanwhile, such as `reading news.db`.
+	 * Runs a long read. During a local read, Ctrl-C and SIGTERM end the process, because SQLite blocks signal handlers.
+	 * A terminal shows `doing`, such as `reading news.db`.
 	 */
 	killable<T>(work: () => Promise<T>, doing?: string): Promise<T>;
 	/**
@@ -73,7 +73,7 @@ export interface RunOptions extends Pick<CommandContext, 'tree' | 'main'> {
 	connect: Connect;
 	interrupts: AbortSignal;
 	/**
-	 * `release` restores the default action of signals, `hold` catches signals again. Null if other code shares the
+	 * `release` restores the default action of signals. `hold` catches signals again. Null if other code shares the
 	 * process.
 	 */
 	signals: { release(): void; hold(): void } | null;

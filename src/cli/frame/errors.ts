@@ -17,7 +17,7 @@ const codes = {
 	notFound: [3, 'not found'],
 	authentication: [4, 'authentication failed: no token, a wrong token, or a missing scope'],
 	refused: [5, 'refused by the service (400, 409, 422 and most other 4xx)'],
-	network: [6, 'network, TLS or proxy failed, --timeout passed, or the database is locked'],
+	network: [6, 'network, TLS or proxy failed, --timeout expired, or the database is locked'],
 	server: [7, 'the server failed (5xx, 429 after retries, a redirect, an invalid answer)'],
 	empty: [8, 'a list was empty, and --exit-empty was given'],
 	partly: [9, 'partly done: rows or messages failed, or no recipient gets the mail'],

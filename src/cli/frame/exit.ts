@@ -129,7 +129,7 @@ const jobCodes: Readonly<Record<JobFault, Meaning>> = {
 		hint: [
 			'check the service: ',
 			mailctl('api', 'GET', '/'),
-			'; if it was replaced for good, use another --campaign',
+			'; if it was replaced permanently, use another --campaign',
 		],
 	},
 	unwritable: { exit: exits.disk, hint: 'make the folder writable, or set XDG_STATE_HOME to another one' },
@@ -167,7 +167,7 @@ function fromCliError(error: CliError): Complaint {
 
 function fromApiError(error: ApiError): Complaint {
 	const found = complaint(error.code, apiCodes[error.code], error.message);
-	// A 5xx over HTTP is a failure of the server. A local code distinguishes a full disk from a locked database.
+	// Any 5xx response means that the server failed. A local error keeps the exit code of its error code.
 	const remote = error.http !== null && error.http.status >= 500;
 	return {
 		...found,

@@ -53,14 +53,14 @@ const output = {
 
 const consent = {
 	yes: flag('answer yes to simple questions', { short: 'y' }),
-	confirm: text('NAME', 'confirm a severe change with the name that its error shows'),
+	confirm: text('NAME', 'confirm a dangerous change with the name that the error shows'),
 	noInput: flag('never prompt', { env: 'MAILCTL_NO_INPUT, CI' }),
 	dryRun: flag('show what would change, and change nothing', { short: 'n' }),
 };
 
 const time = {
 	timeout: text('DUR', 'limit one request (30s)', { env: 'MAILCTL_TIMEOUT' }),
-	deadline: text('DUR', 'limit the whole command (no limit)'),
+	deadline: text('DUR', 'limit the time of the whole command (no limit)'),
 	retries: text('N', 'retry requests that were not processed (3)', { env: 'MAILCTL_RETRIES' }),
 	now: text('TIME', 'fix the clock', { env: 'SOURCE_DATE_EPOCH', hidden: true }),
 };

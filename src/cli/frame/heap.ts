@@ -1,10 +1,13 @@
 /**
- * Percentage by which the heap may grow between full collections. V8 would let the heap quadruple. If every mail
- * differs, most of that heap would be entries that caches have dropped.
+ * Percentage by which the heap may grow between full collections. V8 would let the heap grow fourfold. If every mail
+ * differs, dropped cache entries would fill most of the heap.
  */
 const oldGrowingPercent = 50;
 
-/** V8 would let the young generation grow to 32 MiB within minutes. 8 MiB would promote more objects. */
+/**
+ * V8 would let the young generation grow to 32 MiB within minutes. With 8 MiB, V8 would promote more objects to the old
+ * generation.
+ */
 const youngBytes = 16 * 1024 * 1024;
 
 export async function limitOldGeneration(): Promise<void> {

@@ -42,7 +42,7 @@ const promptCells = 16;
 
 /**
  * All methods except `confirm` require `canAsk`. They throw `Declined` when the user answers no, presses Ctrl-C or
- * Ctrl-D, or closes the terminal. They throw the signal's reason when it is aborted.
+ * Ctrl-D, or closes the terminal. When the signal is aborted, they throw the reason of the signal.
  */
 export class Prompts {
 	readonly canAsk: boolean;
@@ -160,8 +160,7 @@ export class Prompts {
 			closed.abort(reason);
 			return new Promise<never>(() => {});
 		};
-		// readline pauses the input on Ctrl-D, and also after an answer. An answered prompt ends before `setImmediate`
-		// runs.
+		// readline pauses the input on Ctrl-D and after an answer. `setImmediate` lets an answered prompt end first.
 		const close = () => setImmediate(() => closed.abort(new Declined()));
 		input.once('pause', close).once('error', close);
 		const signals = [this.#options.signal, closed.signal];
@@ -187,7 +186,7 @@ export class Prompts {
 			decodeStrings: false,
 			write(chunk: string | Buffer, _encoding, done) {
 				const text = String(chunk);
-				// Do not wait: the command's next output would overtake a queued chunk.
+				// Do not await the write. Otherwise later chunks queue here, and other output overtakes them.
 				void stderr.write(hasColor ? text : text.replace(/\x1b\[[\d;]*m/g, ''));
 				done();
 			},

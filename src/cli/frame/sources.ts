@@ -29,7 +29,7 @@ export async function isStream(path: string): Promise<boolean> {
 
 /**
  * Create one `Sources` per command. A second flag that reads standard input throws `UsageError`. Files are opened when
- * they are read. When the signal is aborted, reading rejects with its reason.
+ * they are read. When the signal is aborted, reading rejects with the reason of the signal.
  */
 export function createSources(io: Io, signal: AbortSignal): Sources {
 	let taken: string | null = null;
@@ -65,7 +65,8 @@ function endWith(stream: Readable, signal: AbortSignal): void {
 }
 
 /**
- * Far above the limits of any service. An endless device or pipe would fill the memory. Tables are streamed instead.
+ * Reading stops at this size, because an endless device or pipe would fill the memory. Services accept much less. The
+ * limit does not apply to tables, which are streamed.
  */
 const maxBytes = 64 * 1024 * 1024;
 

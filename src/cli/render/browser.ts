@@ -66,7 +66,10 @@ ${body}
 `;
 }
 
-/** Returns the command that opens a page. Null without a display and over SSH, unless `$BROWSER` names one. */
+/**
+ * Returns the command that opens a page: `$BROWSER`, or else the opener of the system. Returns null if `$BROWSER` is not
+ * set and the command runs over SSH or without a display.
+ */
 export function openerOf(
 	env: Readonly<Record<string, string | undefined>>,
 	platform: NodeJS.Platform,

@@ -14,7 +14,10 @@ export interface Column<T> {
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/** A table shortens names first, like other texts, then ids, then addresses. A card does not wrap them. */
+	/**
+	 * A narrow table shortens names and other texts first, then ids, then addresses. A card wraps neither names nor ids
+	 * nor addresses.
+	 */
 	isKept?: 'id' | 'name' | 'address';
 	/** Omitted from a table that is too wide: empty columns first, then the widest. */
 	isOptional?: boolean;
@@ -29,7 +32,9 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
-/** `object` has the keys of the object that a command prints, or keys with sample values. The help appends `more`. */
+/**
+ * `object` lists the keys of the printed object, with or without sample values. The help shows `more` after the object.
+ */
 export function answers(
 	object: readonly string[] | Readonly<Record<string, string>>,
 	more = '',

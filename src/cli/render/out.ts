@@ -224,8 +224,8 @@ export function linesOf<T>(
 }
 
 /**
- * Formats an object as TSV lines of name and value. The name of a nested value is its path (`messages.sent`). An array
- * has a line per item. A text has a line for each of its lines.
+ * Formats an object as TSV lines of name and value. The name of a nested value is its path (`messages.sent`). Writes
+ * one line for each item of an array, and one for each line of a text.
  */
 function namedLines(value: unknown, path = ''): string {
 	const line = (cells: readonly unknown[]) => `${[path, ...cells.map(tsvCell)].join('\t')}\n`;
@@ -308,7 +308,10 @@ interface TextRules {
 	head: (columns: readonly { key: string; header: string }[]) => string;
 }
 
-/** TSV has no header, because scripts read it with `cut` and `while read`. The CSV header has keys for programs. */
+/**
+ * TSV has no header, because scripts read it with `cut` and `while read`. The CSV header contains keys instead of
+ * titles, because programs read it.
+ */
 const textFormats: Readonly<Record<TextFormat, TextRules>> = {
 	tsv: { cell: tsvCell, line: (cells) => `${cells.join('\t')}\n`, head: () => '' },
 	csv: {

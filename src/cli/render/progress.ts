@@ -78,7 +78,7 @@ export interface StatusLine extends OutStream {
 	wait(line: string | null): void;
 	saidAt(): number;
 	close(): void;
-	/** Wraps stdout, which shares the terminal. Output to it removes the line of `wait`. */
+	/** Wraps stdout, which shares the terminal. Each write to stdout removes the line that `wait` shows. */
 	beside(stream: OutStream): OutStream;
 }
 
@@ -153,7 +153,10 @@ function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 const silentMs = 1_000;
 const turnMs = 120;
 
-/** Shows the oldest wait after a second without output. The timer does not keep the process alive. */
+/**
+ * After a second without output, shows the oldest operation that the command waits for. The timer does not keep the
+ * process alive.
+ */
 export function createSpinner(
 	stderr: StatusLine,
 	{ unicode, elapsedMs }: { unicode: boolean; elapsedMs: () => number },

@@ -61,7 +61,7 @@ function parse(expression: string) {
 	} catch (error) {
 		throw new UsageError(`--query "${expression}": ${reasonOf(error)}`, {
 			hint: /^\w+=/.test(expression)
-				? 'a parameter of a raw request is --param KEY=VALUE'
+				? 'to add a parameter to a raw request, use --param KEY=VALUE'
 				: 'https://jmespath.org/tutorial.html',
 			cause: error,
 		});

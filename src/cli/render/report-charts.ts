@@ -42,7 +42,7 @@ export const narrow = 340;
 export function chartOf(saved: SavedReport, width = size.width) {
 	if (saved.chart === 'heat') {
 		const svg = weekChart(saved.detailed?.details.week ?? [], width);
-		return { title: 'Opens in the week', label: 'opens by weekday and hour', svg };
+		return { title: 'Opens by weekday and hour', label: 'opens by weekday and hour', svg };
 	}
 	const svg = daysPicture(saved, saved.chart === 'line' ? 'line' : 'bar', width);
 	return { title: 'By day', label: 'what was sent, opened and clicked by day', svg };

@@ -54,7 +54,7 @@ export function rangeOf(days: readonly { date: string }[]): string {
 }
 
 export function recipientsTitle(isOfDays: boolean): string {
-	return isOfDays ? 'recipients over its whole life' : 'recipients';
+	return isOfDays ? 'recipients over the whole life of the campaign' : 'recipients';
 }
 
 export function outcomesOf({ recipients, bouncedLater }: CampaignHead): [label: string, count: number][] {
@@ -140,7 +140,7 @@ export function tablesOf({ details: { bounces }, links, replies, isOfDays }: Det
 			title: isOfDays ? 'Links over the whole life of the campaign' : 'Links',
 			header: ['Link', 'People', 'Clicks', 'Share', 'Bots'],
 			rows: links.map(({ url, position, people, clicks, share, machine_people }) => [
-				url ?? `(link ${position} of a content that is not kept)`,
+				url ?? `(link ${position} of a message whose content was not kept)`,
 				people,
 				clicks,
 				shareText(share),
@@ -203,7 +203,7 @@ const details: Readonly<Record<string, string>> = {
 	'4.2': 'the connection was lost',
 	'4.4': 'no route to the mail server',
 	'4.7': 'not delivered in time',
-	'7.26': 'authentication of the mail failed',
+	'7.26': 'the mail failed authentication',
 };
 const subjects: readonly string[] = [
 	...['not specified', 'the address', 'the mailbox', 'the mail system'],

@@ -93,7 +93,7 @@ function pictures(saved: SavedReport): string[] {
 	}
 	if (chart !== 'heat' && week.some(({ opened }) => opened > 0)) {
 		const svg = weekChart(week) + weekChart(week, narrow);
-		found.push(picture('Opens in the week', 'opens by weekday and hour', svg));
+		found.push(picture('Opens by weekday and hour', 'opens by weekday and hour', svg));
 	}
 	for (const list of lists.filter((one) => one.added + one.unsubscribed + one.bounced + one.left > 0)) {
 		const label = `subscribers of ${list.name} who came and who left, by day`;

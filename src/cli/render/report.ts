@@ -36,7 +36,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 	const { report, chart, events, human, zone, details, parted } = page;
 	const { total, data } = report;
 	const { width } = options;
-	// `data` includes bots. The days of `parted` count only people, as its totals do.
+	// The days of `parted` leave out bots, as its totals do. `data` includes bots, except with `--human`.
 	const days: readonly ChartDay[] =
 		parted?.details.days ??
 		data.map(({ date, sent, opened }) => ({
@@ -47,7 +47,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 	const totals = parted === null ? totalsOf(total, { events, all, human }) : detailedTotals(parted.details);
 	lines.push(
 		...(totals.length === 0
-			? [`  no figure of a report counts ${events.join(', ')}`]
+			? [`  reports have no figures for ${events.join(', ')}`]
 			: totalLines(totals, parted !== null, width)),
 	);
 	const counts = parted?.details.total ?? all;
@@ -65,7 +65,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		lines.push(...hourLines(parted.details, options));
 	}
 	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
-	// A service without a zone is not a mailctl server, so whether it counts bots is unknown.
+	// Omit the note if `zone` is null: another service may not count bots.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
 	if (chart !== 'none' && hasDays(events)) lines.push('', ...svgOf(chart, days, options));

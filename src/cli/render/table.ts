@@ -48,8 +48,9 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * Drops empty optional columns, then the widest optional columns, until the others fit with shortened texts. Then
- * shortens ids, names further, and addresses last. Returns null if the table still does not fit.
+ * If the table is too wide, drops empty optional columns. Then drops the widest optional columns until the rest fits
+ * with shortened texts. If the table still does not fit, shortens ids, then names further, then addresses.
+ * Returns null if no step helps.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	const isEmpty = ({ column, cells }: Measured<T>) =>
@@ -144,9 +145,9 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 }
 
 /**
- * cli-table3 measures characters wrongly, counts color codes as text, and compares each cell with all others. So it
- * lays out one line of placeholders: this private-use character, repeated to the width of a column. Finished cells
- * replace the placeholders in each row.
+ * cli-table3 measures characters wrongly, counts color codes as text, and compares each cell with all others. Therefore
+ * it lays out only one line, whose columns are filled with this private-use character. For each row, `lineOf` puts
+ * finished cells in place of the filled columns.
  */
 const standIn = '\ue000';
 

@@ -4,8 +4,8 @@ export interface Room {
 }
 
 /**
- * Wraps each line. Keeps commands whole, so that users can copy them: `commands`, or else the commands found in the
- * text.
+ * Wraps each line, but keeps commands whole, so that users can copy them. If `commands` is empty, finds the commands in
+ * the text.
  */
 export async function fitSentences(
 	text: string,

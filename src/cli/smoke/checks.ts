@@ -148,7 +148,7 @@ function sendChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Ch
 			probe.refusal(await probe.post(sendPath, { from, to: [to] }), what, 400),
 		),
 		check('send', 'send.message', 'one transactional message is accepted', async (probe) => {
-			const text_body = `Sent by mailctl smoke to see whether mail leaves; run ${names.id}.`;
+			const text_body = `Sent by mailctl smoke to test whether mail is sent (run ${names.id}).`;
 			const subject = `mailctl smoke ${names.id}`;
 			const body = { type: 'TRANSACTIONAL', from, to: [to], subject, text_body };
 			const answer = await probe.expect({ method: 'POST', path: sendPath, body }, 200);
@@ -158,7 +158,7 @@ function sendChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Ch
 			const { messages: made, messages_created: count } = result;
 			const messages: unknown[] = Array.isArray(made) ? made : [];
 			if (count !== messages.length)
-				probe.fault(`messages_created is ${shown(count)} with ${messages.length} messages`);
+				probe.fault(`messages_created is ${shown(count)}, but the answer has ${messages.length} messages`);
 			const [first] = messages;
 			if (!isRecord(first)) throw new Broken(`no message was created for ${to}, which may be suppressed`);
 			accepted = { id: String(first['id']), submission: answer.headers['x-submission-id'] ?? null };
@@ -185,7 +185,7 @@ async function deliver(
 	const { api, local } = await cx.connection();
 	const { messages } = (await api.capabilities()).ext;
 	if (messages === undefined || submission === null)
-		throw new Skipped('the service does not tell the states of messages');
+		throw new Skipped('the service does not report the states of messages');
 	if (local !== null) {
 		if ((await local.settings.get())['smtp_url'] === undefined)
 			throw new Skipped('no mail server is configured, so the message stays queued');

@@ -34,7 +34,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	const path = options.reportFile === '-' ? undefined : options.reportFile;
 	if (isMachine(cx.askedFormat) && reporter !== undefined && reporter !== 'json' && path === undefined)
 		throw new UsageError(`use either -o ${cx.askedFormat} or --reporter ${reporter}, not both`, {
-			hint: '--report-file FILE takes the report, and standard output the other',
+			hint: '--report-file FILE writes the report, and standard output has the other format',
 		});
 	const controller = new AbortController();
 	const hasOwn = cx.settings.deadline.value !== null;
@@ -107,8 +107,9 @@ async function publish(
 }
 
 /**
- * Exit codes after a signal or the deadline: 11 with leftovers, else 130, 143 or 12. Otherwise: 6 for no answer, 4 for
- * a refused token, 11 for failed checks or leftovers. Mostly throws an error with this code, so that stderr has the reason.
+ * After a signal or the deadline, the exit code is 11 with leftovers, otherwise 130, 143 or 12. Without a signal, the
+ * exit code is 6 if the service does not answer, 4 if it refuses the token, and 11 for failed checks or leftovers.
+ * Throws most codes as errors, so that stderr shows the reason.
  */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;
@@ -125,7 +126,7 @@ function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode 
 	if (halted !== null) hints.push([`is ${target} the right base URL? `, mailctl('doctor'), ' checks it']);
 	if (leftovers.some(({ why }) => why !== unreadable))
 		hints.push([mailctl('smoke', '--cleanup-only'), ' deletes what is left behind']);
-	else if (leftovers.length > 0) hints.push('delete what is left behind by its id');
+	else if (leftovers.length > 0) hints.push('use the id to delete what is left behind');
 	const message = `${failed.length} of ${checks.length} checks failed: ${failed.join(', ')}`;
 	const more = hints.length > 0 ? { hint: joinHints(hints) } : {};
 	throw new CliError('smoke_failed', exits.found, message, more);

@@ -36,9 +36,9 @@ const changeGraceMs = 2_000;
 const maxWaitMs = 60_000;
 
 /**
- * Retries 429, and 503 with Retry-After, for every method, because the service has done nothing. Retries lost
- * connections only for GET, PUT and DELETE. Returns other 5xx answers for the check to judge. Throws `ApiError`
- * `network` and the signal's reason.
+ * For every method, retries 429, and 503 with Retry-After, because the service has done nothing. Retries lost
+ * connections only for GET, PUT and DELETE. Returns other 5xx answers for the check to judge. Throws `ApiError` (code
+ * `network`) for a lost connection, and `signal.reason` after an abort.
  */
 export function createCaller({ exchange, retries, signal, token, clock }: CallerOptions): Caller {
 	const late = after(signal, changeGraceMs);
@@ -180,7 +180,7 @@ export class Probe {
 		if (!isRecord(json)) this.deviate(`the body of the ${status} for ${what} is not a JSON object`);
 	}
 
-	/** Reports a complaint about a key only for the first record that has it. */
+	/** Reports only the first complaint about each key. */
 	records(shape: Shapes, records: readonly unknown[], one: string): void {
 		const seen = new Set<string>();
 		for (const record of records)

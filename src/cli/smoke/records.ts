@@ -45,7 +45,7 @@ export function nameIn(kind: Kind, record: unknown): string | null {
 	return typeof name === 'string' ? name : null;
 }
 
-/** `run` null: of any run. */
+/** If `run` is null, accepts the name of any run. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;
 	if (found === undefined) return false;
@@ -110,12 +110,13 @@ export async function removeThing(call: Caller, thing: Thing, run: string | null
 	try {
 		const before = await call({ method: 'GET', path });
 		if (isGone(before)) return null;
-		if (before.status !== 200) return `reading it was answered ${before.status}`;
+		if (before.status !== 200) return `the request to read it returned ${before.status}`;
 		const name = nameIn(kind, before.json);
 		if (name === null) return unreadable;
 		if (!isOfRun(kind, name, run)) return isUnnamed ? null : 'it is not what this run made, and was kept';
 		const deleted = await call({ method: 'DELETE', path });
-		if (deleted.status >= 300 && !isGone(deleted)) return `deleting it was answered ${deleted.status}`;
+		if (deleted.status >= 300 && !isGone(deleted))
+			return `the request to delete it returned ${deleted.status}`;
 		const after = await call({ method: 'GET', path });
 		return isGone(after) ? null : `it is still there after its deletion (${after.status})`;
 	} catch (error) {

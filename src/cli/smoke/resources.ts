@@ -70,7 +70,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 				),
 			],
 			changes: {
-				deactivate: ['PATCH deactivates, and the list counts it', judgeDeactivation],
+				deactivate: ['PATCH deactivates a subscriber, and the counts of the list show it', judgeDeactivation],
 				'own-filters': [
 					'the filters find the new subscriber and no other',
 					(probe, path) => judgeOwnFilters(probe, path, `smoke-2.${email}`),
@@ -153,11 +153,13 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			const record = probe.objectOf(answer);
 			probe.records(shape, [record], `new ${one}`);
 			probe.values('fault', record, { ...of.body, ...of.defaults }, 'created');
-			// Verify that the answered id is the new record's, because the next checks change and delete the record.
+			// Read the record by the id from the answer: the next checks change and delete the record with this id.
 			const path = `${collection}${id}/`;
 			const stored = await probe.object(path);
 			if (!isSame(stored[mark], of.body[mark]))
-				throw new Broken(`${one} ${id}, created by this check, has another ${mark}: ${shown(stored[mark])}`);
+				throw new Broken(
+					`the service says that ${one} ${id} is new, but its ${mark} is ${shown(stored[mark])}`,
+				);
 			made = { path, record };
 		}),
 		read('page', 'the collection has the documented shape', async (probe, collection) => {
@@ -169,7 +171,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			return `${results.length} of ${count ?? 'an unknown number'}`;
 		}),
 		read('paging', 'its pages follow one another', judgePaging),
-		read('get', `one ${one} is read as the collection shows it`, async (probe, collection) => {
+		read('get', `one ${one} has the same values as in the collection`, async (probe, collection) => {
 			const [first] = (await probe.page(collection)).results;
 			if (first === undefined) throw new Skipped(`the collection has no ${one}`);
 			const { id, [mark]: name } = first;
@@ -179,7 +181,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			probe.refusal(await probe.get(`${collection}${unknownId}/`), `an unknown ${one}`, 404),
 		),
 		...(of.further ?? []),
-		change('read', `the new ${one} is read as it was created`, (probe, path, record) =>
+		change('read', `the new ${one} has the values it was created with`, (probe, path, record) =>
 			judgeRead(probe, path, known(record), 'read again'),
 		),
 		change('listed', `the new ${one} is in the collection`, async (probe, path, { id }) => {
@@ -248,7 +250,7 @@ async function ownSubscribers(probe: Probe, body: { name: string; email_reason: 
 	if (id === null) throw unexpected(answer, 201);
 	const { json } = await probe.get(`${listsPath}${id}/`);
 	if (isRecord(json) && json['name'] === body.name) return subscribersPath(id);
-	throw new Broken(`list ${id}, created by this check, has another name`);
+	throw new Broken(`the service says that list ${id} is new, but it has a different name`);
 }
 
 async function someSubscribers(probe: Probe): Promise<string> {
@@ -277,7 +279,7 @@ async function judgeFilters(probe: Probe): Promise<void> {
 		const wrong = results.find((row) => !isMatch(row));
 		// Name the id, because an address does not belong in a build log.
 		if (wrong !== undefined)
-			probe.fault(`${key} answers subscriber ${shown(wrong['id'])}, which does not match`);
+			probe.fault(`${key} returns subscriber ${shown(wrong['id'])}, which does not match`);
 		if (key !== 'is_active' && results.length === 0)
 			probe.fault(`${key} of an existing address finds no subscriber`);
 	}

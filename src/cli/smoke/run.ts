@@ -27,7 +27,7 @@ export interface Finished {
 	halted: Halted | null;
 }
 
-/** The command must end ten seconds after its signal, and the last deletion takes up to two. */
+/** The command must end within ten seconds of the signal, and the last deletion takes up to two. */
 const cleanupGrace = 5_000;
 
 export class Run {
@@ -39,8 +39,8 @@ export class Run {
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
 	/**
-	 * Bodies of POST requests, by path and answered id. A path is kept without ids, because a lost answer may hide a
-	 * record.
+	 * Bodies of POST requests, by path and by the id in the answer. Keeps a path without ids, because the service may
+	 * have created a record although the answer was lost.
 	 */
 	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;
@@ -162,8 +162,8 @@ export class Run {
 	}
 
 	/**
-	 * Finds records by their names and by the ids in answers to POST. `run` null: of all runs. A collection that cannot be
-	 * searched counts as a possible leftover.
+	 * Finds records by their names and by the ids in answers to POST. If `run` is null, finds the records of all runs.
+	 * A collection that cannot be searched counts as a possible leftover.
 	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
 		const { names } = this.#options;

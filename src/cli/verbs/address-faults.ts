@@ -43,11 +43,12 @@ function faultIn(text: string, form: AddressForm): string | null {
 	const hidden = unseen.exec(text)?.[0];
 	if (hidden !== undefined) return `it has an invisible character, ${codePointOf(hidden)}`;
 	if (form === 'address' && parseMailbox(text) !== null)
-		return `only the address itself is taken, ${parseMailbox(text)?.address}`;
-	if (text.split(/[,;]/).filter((part) => part.includes('@')).length > 1) return 'it is several addresses';
+		return `give only the address itself: ${parseMailbox(text)?.address}`;
+	if (text.split(/[,;]/).filter((part) => part.includes('@')).length > 1)
+		return 'it contains several addresses';
 	if (!text.includes('@')) return 'it has no @';
 	if (text.length > maxAddressLength)
-		return `it has ${text.length} characters, and ${maxAddressLength} are the most`;
+		return `it has ${text.length} characters, but at most ${maxAddressLength} are allowed`;
 	const local = text.slice(0, text.lastIndexOf('@'));
 	return /[^\0-\x7f]/u.test(local) ? 'the part before @ has a character outside ASCII' : null;
 }

@@ -17,8 +17,8 @@ interface Change<T> extends Partial<Refusal> {
 }
 
 /**
- * Makes a change and returns its answer. A dry run returns null. In a local database, a dry run makes the change and
- * rolls it back, so that it fails for the same reasons. To a service, a dry run sends no change.
+ * Makes a change and returns the answer. A dry run returns null. In a local database, a dry run makes the change and
+ * rolls it back, so a dry run finds the same errors. A dry run sends no change to a service.
  */
 export async function change<T>(
 	cx: CommandContext,

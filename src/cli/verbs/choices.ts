@@ -32,8 +32,8 @@ interface Records {
 }
 
 /**
- * `known` has values that narrow the choice, such as the `list` of a subscriber. Its `active` disables lists without
- * active subscribers. Throws `UsageError` if there is nothing to choose.
+ * `known` has values that narrow the choice, such as the `list` of a subscriber. With `known.active`, the user cannot
+ * choose a list without active subscribers. Throws `UsageError` if there is nothing to choose.
  */
 export async function choicesOf(cx: CommandContext, of: RecordKind, known: Known): Promise<Source<string>> {
 	if (of === 'subscriber') return subscribersOf(cx, known);

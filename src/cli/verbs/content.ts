@@ -45,6 +45,6 @@ export async function readMarkdown(file: FileSource | undefined) {
 	if (file === undefined) return null;
 	const { markdownBodies } = await import('../../content/markdown.js');
 	const { heading, html, text } = markdownBodies(await file.text());
-	if (text === '') throw new UsageError(`--markdown-file: ${file.name} says nothing`);
+	if (text === '') throw new UsageError(`--markdown-file: ${file.name} contains no text`);
 	return { subject: heading, text_body: text, html_body: html };
 }

@@ -50,7 +50,7 @@ export async function destinationOf(
 	const chosen = format ?? (path === null ? cx.out.format : endings.get(extname(path).toLowerCase()));
 	const found = formats.find((one) => one === chosen) ?? 'csv';
 	if (format === undefined && path === null && cx.askedFormat !== null && cx.askedFormat !== found)
-		throw new UsageError(`-o ${cx.askedFormat}: an export is ${formats.join(', ')}`);
+		throw new UsageError(`-o ${cx.askedFormat}: the formats of an export are ${formats.join(', ')}`);
 	if (safeCsv && found !== 'csv') throw new UsageError(`--safe-csv needs csv, not ${found}`);
 	const { guardFormula } = await import('../../tables/write-csv.js');
 	const guard = safeCsv ? guardFormula : (cell: string) => cell;

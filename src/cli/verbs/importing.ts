@@ -100,7 +100,8 @@ export async function holdAlone(cx: CommandContext, id: readonly unknown[], what
 }
 
 /**
- * Returns `--rejects`, or the path of a new file beside the source. A stream needs `--rejects`; a dry run returns null.
+ * Returns `rejects` if given, otherwise a new path beside the source file. For a stream without `rejects`, returns null
+ * in a dry run, and throws `UsageError` otherwise.
  */
 export async function rejectsPathOf(
 	cx: CommandContext,
@@ -135,7 +136,7 @@ interface Running {
 	write: (rows: Iterable<RejectedRow>) => Promise<void>;
 	/** The number of rows, for the progress line. Null: unknown. */
 	rows: number | null;
-	/** A hint how to continue after an error or an interruption. */
+	/** Tells the user how to continue after an error or an interruption. */
 	goOn: string;
 	onPause?: SingleImports['onPause'];
 }

@@ -56,7 +56,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 	}
 }
 
-/** Prints each item on arrival. JSON, CSV and Markdown are one document, so `rows` prints the whole inbox. */
+/** Prints each item on arrival. For JSON, CSV and Markdown, one call of `rows` prints all items as one document. */
 export async function showArrivals<T>(
 	cx: CommandContext,
 	inbox: Inbox<T>,
@@ -74,7 +74,7 @@ export async function showArrivals<T>(
 	}
 }
 
-/** Adds the option to change to an error about the port or the host. Returns other errors unchanged. */
+/** Turns an error about the port or the host into a `UsageError` for the user. Returns other errors unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = codeOf(cause);
 	if (code === 'EADDRINUSE') {

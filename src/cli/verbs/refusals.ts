@@ -1,4 +1,4 @@
-/** Explains why a service or a mail server refused something, with the refused value and a hint how to fix it. */
+/** Explains why a service or a mail server refused something. Quotes the refused value and gives a hint. */
 import { maxAddressLength } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
@@ -72,13 +72,13 @@ const hints = new Map<string, CommonHint>(
 		not_verified: (_, address) => mailctl('senders', 'add', address),
 		public_url_required: () => [
 			mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
-			'; --transactional sends a list mails without such links',
+			'; with --transactional, mails to a list have no such links',
 		],
 		private_target: () => [
 			'to allow private addresses, on the machine with the database: ',
 			mailctl('engine', 'settings', 'set', 'allow_private_webhooks', 'true'),
 		],
-		suppressed: (_, address) => [mailctl('suppressions', 'remove', address), ', if it was asked for'],
+		suppressed: (_, address) => [mailctl('suppressions', 'remove', address), ', if its owner asked for it'],
 		erased: (_, address) => [
 			'to allow the address again: ',
 			mailctl('subscribers', 'erase', address, '--lift'),

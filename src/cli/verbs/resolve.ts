@@ -102,7 +102,7 @@ export async function orNull<T>(promise: Promise<T>): Promise<T | null> {
 	}
 }
 
-/** True for a canonical number from 1 that a double represents exactly. */
+/** True for a positive integer without leading zeros. At most 15 digits, so that a JavaScript number is exact. */
 export function isRecordId(text: string): boolean {
 	return /^[1-9]\d{0,14}$/.test(text);
 }

@@ -45,7 +45,7 @@ export async function watched(
 			cx.stand(null);
 			await show(seen.failure === null ? view.text() : null, said.take());
 			if (seen.code !== undefined) return seen.code;
-			cx.stand(`${seen.failure === null ? 'looked' : 'failed'} at ${at}, again ${every}`);
+			cx.stand(`${seen.failure === null ? 'refreshed' : 'failed'} at ${at}, again ${every}`);
 			await sleep(everyMs, cx.signal);
 		}
 	} finally {
@@ -105,10 +105,10 @@ function createSaid(cx: CommandContext) {
 			hint: async (hint) => once(hint, () => cx.hint(hint)),
 			warn: async (text, ...hints) => once(text, () => cx.warn(text, ...hints)),
 		} satisfies Pick<CommandContext, 'note' | 'hint' | 'warn'>,
-		/** On a terminal, warns only once of a repeated failure, because the status line shows it. */
+		/** On a terminal, warns only once about a repeated failure, because the status line also shows the failure. */
 		failed: (message: string | null) => {
 			if (message !== null && (message !== failure || !cx.io.stderr.isTTY))
-				waiting.push(() => cx.warn(`this look failed: ${message}`));
+				waiting.push(() => cx.warn(`this refresh failed: ${message}`));
 			failure = message;
 		},
 		take: () => {

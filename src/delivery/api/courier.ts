@@ -157,8 +157,8 @@ interface CallOutcome {
 }
 
 /**
- * `again`: groups to send in a call each, because the service refused the whole call. `stop`: the error that ends the
- * run, because the service would refuse every further call.
+ * `again`: groups to send again, each in its own call, because the service refused the whole call. `stop`: the error
+ * that ends the run, because the service would refuse every further call.
  */
 export interface Settled {
 	outcomes: readonly CallOutcome[];

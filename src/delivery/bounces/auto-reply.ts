@@ -23,8 +23,8 @@ const signs: readonly Sign[] = [
 ];
 
 /**
- * Returns null for other mails, and for a mail program's unsubscribe request (RFC 2369), which mailctl ignores. `plain`
- * tests only signs that bounces do not have. `Auto-Submitted` is not plain, because Exim marks its bounces
+ * Returns null for other mails, and for a mail program's unsubscribe request (RFC 2369), which mailctl ignores. With
+ * `plain`, this function tests only signs that no bounce has. It skips `Auto-Submitted`, because Exim marks its bounces
  * `auto-replied`.
  */
 export function autoReplySign(

@@ -33,7 +33,7 @@ interface DeliveryStatus {
 	entries: StatusEntry[];
 }
 
-/** Only a delivery status has these fields. In a text without MIME, the first line with one starts the status. */
+/** Only a delivery status has these fields. In a text without MIME, the first such field begins the status. */
 const opening = /^(?:Reporting-MTA|Final-Recipient|Original-Recipient|Arrival-Date|Action):[ \t]?\S/i;
 const once = new Set(['final-recipient', 'original-recipient', 'action', 'status']);
 const maxEntries = 1000;
@@ -164,7 +164,7 @@ export function readDeliveryStatus(found: Extract): DeliveryReport | null {
 }
 
 function statusesIn({ mail, sender, notice }: Extract): FoundStatus[] {
-	// If a person's mail has the parts of a report but another type, it is a forwarded report.
+	// A person may forward a report. The forwarding mail is not of the type `multipart/report`.
 	if (sender === 'person' && mail.type !== 'multipart/report') return [];
 	if (mail.parts.some(({ type }) => type === 'message/feedback-report')) return [];
 	const parts = mail.parts.filter(({ type }) => /^message\/(?:global-)?delivery-status$/.test(type));

@@ -66,7 +66,7 @@ function senderOf(mail: Mail): Sender {
 	if (mail.fields.length === 0) return 'unknown';
 	if (/<\s?>|(?:mailer-?daemon|post_master)@/i.test(from) || /^<?mailer-daemon\b/i.test(path))
 		return 'system';
-	// Some mailing lists have a name that looks like a mail system.
+	// Some mailing lists have a name like that of a mail system.
 	if (systemNames.test(from)) return lists.some((name) => has(mail, name)) ? 'machine' : 'system';
 	if (roleNames.test(from)) return roleOf(mail);
 	if (isPersonal(mail)) return 'person';

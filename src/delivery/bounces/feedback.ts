@@ -3,7 +3,7 @@ import { type Extract, isReturned } from './extract.js';
 import { type Field, fieldsWithin, fieldValue, type Mail, type Part, placeOf, valuesOf } from './mime.js';
 import type { FeedbackReport } from './report.js';
 
-/** Types of RFC 5965 s.7.3 and its drafts that mean a complaint. Other types do not, such as `virus`. */
+/** Types of RFC 5965 s.7.3 and its drafts that mean a complaint. Other types, such as `virus`, do not. */
 const complaints = new Set(['abuse', 'fraud', 'opt-out', 'opt-out-list', 'complaint']);
 
 export function isComplaint(type: string): boolean {
@@ -35,7 +35,7 @@ function untypedIn(mail: Mail): Part | undefined {
 	);
 }
 
-/** Complaints of Outlook.com (JMRP) do not follow RFC 5965. A field of the returned message names the recipient. */
+/** Complaints from Outlook.com (JMRP) do not follow RFC 5965. A field of the returned message names the recipient. */
 function readOutlook(found: Extract): FeedbackReport | null {
 	const { mail, subject } = found;
 	const from = fieldValue(mail.fields, 'from') ?? '';

@@ -18,7 +18,7 @@ import type { Verp } from './verp.js';
 
 /**
  * `notice`: a delay, a receipt, feedback other than a complaint, or a bounce without a recipient. `unmatched`: the
- * message or the recipient is not known. `in_flight`: a worker still sends the message, so submit the mail again later.
+ * message or the recipient is not known. `in_flight`: a worker is still sending the message, so submit the mail later.
  */
 export type Ingested =
 	| 'bounce'
@@ -44,7 +44,7 @@ export interface IngestOptions {
 	sleep?: (ms: number) => Promise<void>;
 }
 
-/** Waits of 250 ms until the worker records that it sent the message. A killed worker never records it. */
+/** Maximum number of waits for the worker to record its outcome. A killed worker never records one. */
 const waitsForOutcome = 20;
 const waitMs = 250;
 
@@ -116,7 +116,7 @@ type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/** Prefers a return path, which the bounce was sent to or contains, to the Message-ID. Ignores forged return paths. */
+/** Looks for a valid return path, first in the envelope and then in the mail. Otherwise uses the Message-ID. */
 function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },

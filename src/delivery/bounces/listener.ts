@@ -15,7 +15,10 @@ export interface BounceListenerOptions {
 	verp(): Promise<Verp | null>;
 	ingest(mail: ReturnedMail): Promise<Ingested>;
 	clock: Clock;
-	/** Gets an object per mail, refusal or failure (once a minute if repeated), without e-mail addresses. */
+	/**
+	 * The listener logs every mail. It logs equal refusals, and equal failures before a mail, once a minute. No line
+	 * contains an e-mail address.
+	 */
 	log: (line: object) => void;
 }
 

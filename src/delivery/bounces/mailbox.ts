@@ -88,13 +88,13 @@ const maxSeparator = 1_000;
 const day = '(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)';
 const month = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)';
 const sender = String.raw`(?:"[^"\n]{1,64}"\S{0,255}|\S{1,320})`;
-/** Matches a date as ctime writes it (RFC 4155), also with a time zone, or as in a header field. */
+/** Matches the date format of ctime (RFC 4155), even with a time zone, and the date format of header fields. */
 const moment = String.raw`${day},?[ \t]+(?:${month}[ \t]+\d{1,2}|\d{1,2}[ \t]+${month}[ \t]+\d{4})[ \t]+\d{1,2}:\d\d[^\n]{0,60}`;
 
 /**
- * A separator is an empty line and a `From` line with a time of day. Some writers omit the empty line. Then the `From`
- * line needs a sender and a date, and a header field must follow. A `From` line after a line of dashes belongs to a
- * returned message.
+ * A separator is an empty line and a `From` line with a time of day. If a writer omits the empty line, the `From` line
+ * must have a sender and a date, and a header field must follow. A `From` line directly after a line of dashes belongs
+ * to a returned message.
  */
 const separator = new RegExp(
 	String.raw`(?<!\n[-=_*]{3,200}[ \t\r]{0,5})\n(?:\r?\n)?From ${sender}[ \t]+${moment}\n(?=[!-9;-~]{1,100}:)|\n\r?\nFrom [^\n]{1,700}\d:\d\d[^\n]{0,50}\n`,

@@ -58,7 +58,7 @@ const maxEmptyLines = 20;
 const maxText = 256 * 1024;
 const maxTextLines = 5000;
 const maxLine = 1000;
-/** Lines to search for boundaries. The parser searches a nested part once for each level above it. */
+/** Limits the lines that the parser searches for a boundary. It searches a nested part once per enclosing part. */
 const maxBodyLines = 200_000;
 /** Bytes per mail in charsets other than UTF-8. UTF-7 takes 0.8 ms per kilobyte; one mail blocked a server for 3 s. */
 const maxForeignText = 256 * 1024;

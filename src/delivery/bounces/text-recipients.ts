@@ -242,7 +242,10 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/** Prefers the text after the report's only address, unless only the text before has a code, or nothing follows. */
+/**
+ * Returns the text after the report's only address. Returns the text before the address if only that text has a code,
+ * or if nothing follows the address.
+ */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

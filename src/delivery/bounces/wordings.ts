@@ -25,7 +25,7 @@ export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|(?:message|mail) delayed|(?:has|have|was|could) not (?:yet been|yet be|been yet) delivered|not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be (?:retried|tried again)|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning|(?:delivery|attempts?)[^.]{0,60} will (?:continue|be continued)|will (?:continue|keep) (?:to try|trying|attempting)|we(?:'ll| will) keep trying|queued? for (?:later|retry)|noch nicht (?:zugestellt|ausgeliefert)|verzögert|(?:remise|livraison) (?:est )?retardée|retras(?:o|ado)|задерж|配信(?:が)?遅延|delivery delay/i,
 ];
 
-/** OpenSMTPD 6.8 words its final failure like a delay. Its code 4.4.7 does not decide: others use it for delays. */
+/** OpenSMTPD 6.8 words its final failure like a delay. Other mail systems use its code 4.4.7 for delays. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
 /** Sentences that address the reader. The text below them does not describe a recipient. */
@@ -62,7 +62,7 @@ export const recipientLabels =
 export const failing =
 	/undeliver|unable|unknown|unreach|unrout|\bnot\b|n't\b|cannot|\bno (?:such|mailbox|account|user|recipient|valid|longer)|fail|invalid|incorrect|wrong|bad (?:address|recipient)|reject|refus|denied|bounce|returned|exceed|quota|\bfull\b|disabled|inactive|expired|suspend|abort|error|giv(?:e|en|ing) up|gave up|problem|trouble|too many (?:hops|errors)|over (?:the )?(?:limit|size)|\bpas\b|non remis|impossible|inconnu|rejet|échec|\bno (?:se|ha|pudo|existe|fue)|desconocid|nicht|unbekannt|fehl|\bnão|impossibil|\bnon (?:è|può|esiste|stat)|\bniet\b|\binte\b|\bikke\b|\bnie\b|не[ \u00a0]|недостав|ошибк|невозмож|でき|不明|エラー|存在しま|失敗|ません|无法|無法|失败|失敗|不存在|退回/i;
 
-/** Sentences that tell the reader that the reader's own mail failed. */
+/** Sentences that tell the sender of a mail that this mail failed. */
 export const statements: readonly RegExp[] = [
 	/\b(?:your|the|this|following|original|an?)(?: \w{1,20}){0,2} (?:e-?mail|mail|message)s?\b(?:[^.!?]|\.\S){0,200}(?:not\b|n't\b|cannot|unable|undeliver|fail|reject|refus|return|bounce|abort)/i,
 	/(?:unable to|not able to|could not|can ?not|couldn't|failed to) (?:deliver|send|forward|reach)|failed (?:recipients?|address(?:es)?)|deliver[a-z]{1,4} (?:(?:to|of)\b(?:[^.!?]|\.\S){0,120}|(?:has |was )?)(?:fail|abort|impossible)|(?:did|could) not (?:be )?(?:reach|deliver)/i,

@@ -17,8 +17,8 @@ export interface SigningKey {
 }
 
 /**
- * Omits t= and x=, so that a retry sends the same bytes. `rest` continues the body and is already in its relaxed form.
- * With `rest`, `bytes` must not end with an empty line.
+ * Omits t= and x=, so that a retry sends the same bytes. `rest` continues the body, and the caller passes it in relaxed
+ * form. With `rest`, `bytes` must not end with an empty line.
  */
 export async function signMessage(
 	bytes: Buffer,
@@ -187,7 +187,7 @@ function nameOf(text: string): string {
 	return text.slice(0, Math.max(0, text.indexOf(':'))).trimEnd();
 }
 
-/** h= lists each of these once more than the mail has it. Then adding a Subject breaks the signature (s.8.15). */
+/** h= names each of these once more than the mail has it, so an added Subject breaks the signature (s.8.15). */
 const sealed: ReadonlyMap<string, string> = new Map(
 	'From Reply-To To Cc Subject Date Message-ID MIME-Version Content-Type Content-Transfer-Encoding'
 		.split(' ')
@@ -199,7 +199,7 @@ const signedIfPresent =
 
 interface SignedFields {
 	names: string[];
-	/** The fields in the order of `names`. Fields with the same name go from the lowest up (s.5.4.2). */
+	/** The fields in the order of `names`. If fields have the same name, the last one in the mail comes first (s.5.4.2). */
 	texts: string[];
 }
 

@@ -62,7 +62,7 @@ class Sender {
 	readonly #run: SenderRun;
 	readonly #hosts = new Hosts();
 	readonly #counts: SenderCounts = { delivered: 0, again: 0, failed: 0 };
-	/** One signal for each call, because a shared signal would hold memory of every call. */
+	/** Each call has its own signal. A shared signal would keep ended calls in memory. */
 	readonly #cuts = new Set<AbortController>();
 	#isCutting = false;
 	#isDraining = false;
@@ -89,8 +89,8 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read this before leasing. An outcome recorded meanwhile may make a delivery due again, which the
-				// lease then misses.
+				// Read this before leasing. An outcome that is recorded during the lease may make a delivery due, and
+				// the lease misses this delivery.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();

@@ -9,7 +9,7 @@ export type Resolve = (hostname: string) => Promise<readonly string[]>;
 const systemResolve: Resolve = async (hostname) =>
 	(await systemLookup(hostname, { all: true, verbatim: true })).map(({ address }) => address);
 
-/** Accepts a name that does not resolve, because each connection checks it again. `URL` normalizes `0x7f.1`. */
+/** Accepts a name that does not resolve, because each call checks it again. `URL` turns `0x7f.1` into 127.0.0.1. */
 export async function refuseTarget(
 	url: string,
 	resolve: Resolve = systemResolve,

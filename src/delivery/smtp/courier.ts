@@ -32,7 +32,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	) => {
 		const { verdict } = classify(conversation, isShared);
 		const { kind, reply } = conversation;
-		// If this process cuts a conversation to stop, a break before the answer is not the server's fault.
+		// A stopping process cuts its conversations. A break before the answer is then not the server's fault.
 		const outcome: DeliveryOutcome =
 			isCutting && kind === 'broken' && reply.phase !== 'answer'
 				? { kind: 'released', why: 'drain' }
@@ -71,7 +71,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	};
 }
 
-/** An infrastructure reply to RCPT or DATA may concern only one recipient. This message waits while others are sent. */
+/** A server may require a login for one recipient only. So this message waits, and the worker sends others first. */
 const stepBackMicros = 60 * microsPerSecond;
 
 function outcomeOf(

@@ -20,7 +20,7 @@ interface DialogueOptions {
 	/** True if all bytes have left this process, so that their memory can be reused. */
 	isWritten: () => boolean;
 	close: () => void;
-	/** Called with the phase whose reply is awaited, or null, each time the deadline must restart. */
+	/** The dialogue calls this to restart the deadline for the reply of `phase`. Null: it awaits no reply. */
 	onWait: (phase: SmtpPhase | null) => void;
 	onTrace?: ((entry: { from: 'client' | 'server'; line: string }) => void) | undefined;
 	hide(text: string): string;
@@ -46,7 +46,7 @@ export class Dialogue {
 	#begun = 0;
 	readonly #commands: { line: string; addressee: Addressee }[] = [];
 	readonly #expected: Addressee[] = [];
-	/** DATA was written, so write nothing else before its reply and the body. */
+	/** True after DATA. The dialogue then writes no command before the server's reply and the body. */
 	#isHeld = false;
 	#unwritten: { bytes: Buffer; rest: Buffer[]; entry: Entry } | null = null;
 	#joint = new Joint();
@@ -61,7 +61,7 @@ export class Dialogue {
 		return this.#entries.length;
 	}
 
-	/** With PIPELINING, one mail waits for its answer, one is written, and one is ready. */
+	/** With PIPELINING, one mail waits for its answer, another is being written, and a third is ready. */
 	get capacity(): number {
 		return this.#isPipelined ? 3 : 1;
 	}
@@ -93,7 +93,7 @@ export class Dialogue {
 			return;
 		}
 		if (replies.length === 0) return;
-		// Write only after reading all replies of the packet, because none of them answers a command written now.
+		// First read all replies of the packet. Otherwise a surplus reply could pass for the answer to a new command.
 		if (this.#unwritten === null) this.#write(this.#dueCommands());
 		else this.#writeBody();
 		this.#options.onWait(this.#phase);
@@ -231,7 +231,10 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/** Ends the oldest mail as broken. If the reply to RSET or an empty body is missing, ends it without an outcome. */
+	/**
+	 * Reports the oldest mail as broken, and null for the others. If the server owes a reply to an earlier RSET or empty
+	 * body, reports null for all mails.
+	 */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

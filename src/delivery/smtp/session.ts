@@ -421,7 +421,7 @@ const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
 	answer: 'answer',
 };
 
-/** Each mail moves the deadline four times, so the timer is not set again. If it fires early, it waits for the rest. */
+/** Each mail moves the deadline four times, but the timer stays. If the timer fires early, it waits for the rest. */
 class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;

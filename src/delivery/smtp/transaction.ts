@@ -82,7 +82,7 @@ export class Transaction {
 		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
-	/** Sends no body if the server refused `to`. Otherwise copies would get the mail now and again after the retry. */
+	/** Sends no body if the server refused `to`. Otherwise the copies would get the mail twice: now and at the retry. */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
@@ -106,7 +106,7 @@ export class Transaction {
 	conversation(reason: string): Conversation {
 		if (this.#ended === null) return broken(localReply(this.phase, reason));
 		const { kind, reply } = this.#ended;
-		// Name refused copies only if the server accepted the message for others.
+		// Report refused copies only if the server accepted the message for other recipients.
 		return { kind, reply, refusedCopies: kind === 'accepted' ? this.#refusedCopies : [] };
 	}
 }
@@ -227,8 +227,8 @@ export function sizeOf({ bytes, rest = [] }: Pick<Mail, 'bytes' | 'rest'>): numb
 }
 
 /**
- * `broken`: without a usable reply. The phase of `reply` says how far the mail came; in `answer`, the final dot was
- * written. `unsendable`: the mail cannot be composed, or exceeds what the server supports. Nothing was sent.
+ * `broken`: the server gave no usable reply. The phase of `reply` says how far the mail got: in `answer`, the final dot
+ * was written. `unsendable`: the mail cannot be composed, or exceeds what the server supports, so nothing was sent.
  */
 export interface Conversation {
 	kind: 'accepted' | 'refused' | 'broken' | 'unsendable';

@@ -62,7 +62,7 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 	return known?.reason ?? null;
 }
 
-/** No person opens a mail within two seconds of delivery. The store knows that time, so it applies this limit. */
+/** No person opens a mail within two seconds of delivery. The store applies this limit to the time of delivery. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
 /** Recognizes a scanner by clicks on several links of a message. Its first two clicks still count as a person's. */

@@ -156,7 +156,7 @@ function checkedRequest(request: unknown, place: { line?: number }, courier: Cou
 	const unknown = courier === 'api' ? oursIn(send) : null;
 	if (unknown !== null) return refusedRequest(addressesOf(request), unknown, place);
 	if (send.campaign_unique_id !== null) {
-		const message = 'Requests of one batch are one campaign: leave it out.';
+		const message = 'All requests of a batch belong to one campaign: leave this field out.';
 		const errors = { campaign_unique_id: [{ code: 'invalid', message }] };
 		return refusedRequest(addressesOf(request), errors, place);
 	}

@@ -1,6 +1,6 @@
 /**
  * Turns the cells of an import into typed rows or errors. Threads exchange encoded rows, which cost half as much as
- * objects, and do not check them again.
+ * objects. The store does not check these rows again.
  */
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import type { ImportBatch } from '../../api/capabilities.js';

@@ -15,7 +15,7 @@ export function parseLocalTime(
 	{ now, timeZone }: { now: Micros; timeZone: string },
 ): LocalMoment | { kind: 'invalid'; message: string } {
 	const given = text.trim();
-	// The regular expressions below take quadratic time on long texts, so reject these first.
+	// Reject long texts first, because the regular expressions below take quadratic time on them.
 	if (given.length > 100) return unread(`${given.slice(0, 100)}…`);
 	const absolute = parseAbsolute(given);
 	if (absolute !== null) return { at: absolute, last: absolute, kind: 'once' };

@@ -134,7 +134,7 @@ interface FigureMove {
 	to: Micros;
 }
 
-/** Events may arrive out of order. One before the earliest known event moves the count to the day of the new one. */
+/** Events may arrive out of order. If a new event is the oldest, the count moves to the day of that event. */
 export function figureMoves(firsts: Firsts, event: { at: Micros; machine: boolean }): FigureMove[] {
 	const audiences: readonly Audience[] = event.machine ? ['all'] : ['all', 'human'];
 	return audiences
@@ -192,9 +192,10 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Finds the recipients that a report names. If it names none, the mail was forwarded, so the report counts only for a
- * message with one recipient. It is rarely hard, because the recipient may be a mailing list with a bad member. If it
- * was matched by Message-ID, it must contain no address, because replies and archives quote Message-IDs.
+ * Returns the recipients that a report names. A report on a forwarded mail may name none of them. Such a report counts
+ * only for a message with one recipient. This bounce is hard only if `isWithin` is true for each entry, because the
+ * recipient may be a mailing list with a bad member. A report matched by Message-ID must contain no other address,
+ * because replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,
@@ -214,7 +215,7 @@ export function findingsOf(
 	}));
 }
 
-/** True for the recipient at a host below its domain, such as `ann@mx1.example.org` for `ann@example.org`. */
+/** The test for `ann@example.org` accepts `ann@mx1.example.org`: the same name at a host below the domain. */
 function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
 	const at = recipient.lastIndexOf('@');
 	return (address) =>

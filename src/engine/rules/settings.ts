@@ -7,7 +7,7 @@ import type { LimitName } from '../../api/records.js';
 export const settingNames = {
 	public_url:
 		'base URL of the links in mails and of the pages that they open; default: the address of the last serve',
-	time_zone: 'IANA time zone whose days reports count',
+	time_zone: 'IANA time zone in which the days of reports begin and end',
 	smtp_url: 'mail server that sends the mail: smtp[s]://USER@HOST:PORT',
 	smtp_password: 'password of the user in smtp_url',
 	smtp_ca:
@@ -23,7 +23,7 @@ export const settingNames = {
 	recipient_domain_limits:
 		'limits by domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s; all limits of a domain apply; copies do not count',
 	unsubscribe_scope:
-		'what unsubscribing ends: list, the list that the mail came from (the page offers all lists too); or all, every list',
+		'what unsubscribing ends: list (the mail of that list; the page offers all lists too) or all (the mail of every list)',
 	page_sender_name:
 		'sender name on the pages for recipients, such as unsubscribe; default: the sender of the mail',
 	page_logo_url: 'logo on the pages for recipients: an https URL of an image, or data:image/TYPE;base64,…',
@@ -34,7 +34,7 @@ export const settingNames = {
 	keep_events:
 		'how long each open, click and unsubscription stays, with IP address and user agent; the message keeps the time of the first',
 	keep_bodies:
-		'how long texts and files stay after they were last sent; link targets stay; at most keep_messages',
+		'how long texts and files stay after they were last sent; link targets stay; no longer than keep_messages',
 	requests_per_second: 'the most requests per second of an API token (429 above it); read when serve starts',
 } as const;
 

@@ -179,7 +179,7 @@ export interface Person {
 
 const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url']);
 
-/** The variables of a content. Null if only the service that sends it knows them; that service gets all values. */
+/** The variables that a mail uses. Null if only the sending service knows them; that service then gets all values. */
 type Used = readonly string[] | null;
 
 /**

@@ -90,7 +90,7 @@ function fieldsOf(body: unknown): FieldErrors | null {
 	return Array.isArray(read) ? { [nonFieldErrors]: read } : (read as FieldErrors | null);
 }
 
-/** The index of a list item is the key of its errors (`{"1": […]}`) or their position (`[[], ["…"]]`). */
+/** Reads errors of list items by index (`{"1": […]}`) or by position (`[[], ["…"]]`). */
 function errorsOf(value: unknown): FieldErrors[string] | null {
 	const single = errorIn(value);
 	if (single !== null) return [single];

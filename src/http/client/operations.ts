@@ -1,4 +1,4 @@
-/** Makes the methods of the Api from the table of operations. Services other than mailctl's accept their requests. */
+/** Makes the methods of the Api from the table of operations. Other services accept all requests except extensions. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
@@ -63,7 +63,7 @@ function groupsOf(
 	return groups;
 }
 
-const never: Method = () => Promise.reject(new Error('the table has no such operation'));
+const never: Method = () => Promise.reject(new Error('there is no such operation'));
 
 function bindAll(methods: Readonly<Record<string, Method>>, first: unknown): Record<string, Method> {
 	const bound = Object.entries(methods).map(([verb, method]) => [
@@ -137,7 +137,7 @@ function requestOf(name: OperationName, operation: Operation, args: readonly unk
 		...(body !== undefined && { body: encode(name, content) }),
 		...(key !== null && { headers: { [headerNames.idempotencyKey]: key }, isKeyed: true }),
 		call,
-		// `for_ms` marks `addList`. Its retry continues after the last staged subscriber, so it stages none twice.
+		// Only `addList` has `for_ms`. A retry of `addList` continues after the last staged subscriber.
 		isRepeatable: isIdempotent || isKeyed || operation.isRepeatable || 'for_ms' in values,
 	};
 }
@@ -201,7 +201,10 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/** Retries an unclear attempt only if the service recognizes its idempotency key, or it could send the mails twice. */
+/**
+ * Retries an unclear attempt only if the service recognizes its idempotency key. Otherwise the service could send the
+ * mails twice.
+ */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,

@@ -72,7 +72,7 @@ async function repeated(endpoint: Endpoint, request: Request, wait: Wait | undef
 		const ms = Math.round(Math.max(error.retryAfterMs ?? 0, (pause / 2) * (1 + random())));
 		if (!mayRepeat || tries > retries || waitedMs + ms > maxPatienceMs) throw error;
 		wasUnclear ||= verdict === 'unclear';
-		trace?.(`* again in ${ms} ms`);
+		trace?.(`* trying again in ${ms} ms`);
 		wait?.again(tries, retries);
 		await sleep(ms, call?.signal);
 		waitedMs += ms;

@@ -25,7 +25,7 @@ export class Recorder {
 
 	later(makeEvent: MakeEvent): void {
 		if (this.#underWay >= maxUnderWay) {
-			const text = `${maxUnderWay} opens and clicks wait to be recorded; another one is lost`;
+			const text = `${maxUnderWay} opens and clicks are waiting to be recorded, which is the most; a new one was lost`;
 			this.#ports.failed?.(new Error(text));
 			return;
 		}
@@ -74,7 +74,7 @@ const headers = {
 	'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-/** Synchronous, because the picture is always the same. The open is durable up to 200 ms later. */
+/** Synchronous, because the picture is always the same. The store commits the open up to 200 ms later. */
 export function pixel(
 	{ ports, recorder }: { ports: TrackingPorts; recorder: Recorder },
 	request: PublicRequest,

@@ -131,8 +131,8 @@ export class Connections {
 
 	/**
 	 * At a limit, closes one connection of the client to make room. Returns false if all of them wait for answers.
-	 * Prefers the one that has been idle longest. If that is less than a second, its next request may be on the way.
-	 * Then prefers a connection whose request is still arriving.
+	 * Closes the connection that has been idle longest, if its idle time exceeds a second. Otherwise prefers a
+	 * connection whose request is still arriving, because the next request of the idle one may be on the way.
 	 */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;
@@ -252,7 +252,7 @@ function farEnd({ remoteAddress, remotePort }: Socket): string {
 
 const lingerMs = 1_000;
 
-/** Discards input for a second after the final response, because closing with unread octets would lose it. */
+/** Discards input for a second after the final response. Closing with unread input would lose that response. */
 export function closeLingering(connection: Connection): void {
 	const { socket, finalResponse, isFinalSent } = connection;
 	if (finalResponse === null || isFinalSent) return;

@@ -4,15 +4,18 @@ export const limits = {
 	maxHeaderBytes: 16 * 1024,
 	maxUrlBytes: 8 * 1024,
 	maxBytesInFlight: 64 * 1024 * 1024,
-	/** Limits bodies of an address in memory. Beyond this, the server answers 503. An IPv6 /64 is one address. */
+	/** Memory for the request bodies of one IPv4 address or IPv6 /64. Above this limit, the server answers 503. */
 	maxBytesPerAddress: 32 * 1024 * 1024,
-	/** Beyond this, the server answers 503. Requests that wait for their body or for earlier ones do not count. */
+	/** At this limit, the server answers 503. A request that waits for its body or its turn does not count. */
 	maxRequests: 1_000,
 	/** Further requests of the address wait. */
 	maxRequestsPerAddress: 250,
 	/** The server stops reading from a connection with this many unanswered requests. */
 	maxPipelined: 32,
-	/** Beyond this, the server closes a connection of the client that awaits no answer, otherwise the new one. */
+	/**
+	 * At this limit, the server closes another connection of the same client, if one awaits no answer. Otherwise it
+	 * closes the new connection.
+	 */
 	maxConnections: 10_000,
 	/** Does not apply behind a trusted proxy, because all connections come from the proxy. */
 	maxConnectionsPerAddress: 500,

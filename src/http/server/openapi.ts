@@ -18,7 +18,8 @@ export function describeApi(version: string): Record<string, unknown> {
 		info: {
 			title: 'mailctl',
 			version,
-			description: 'Subscriber lists, sending, reports and notifications. A last slash may be left out.',
+			description:
+				'Subscriber lists, sending, reports and notifications. The last slash of a path may be left out.',
 		},
 		paths: { ...apiPaths(), ...servicePaths() },
 		components: {
@@ -54,7 +55,7 @@ function answerSchemas(): Record<string, JsonSchema | undefined> {
 		Invalid: {
 			type: 'object',
 			description:
-				'Complaints by field; those of lists and dictionaries by index and key; of several fields: non_field_errors.',
+				'Errors by field; in lists and dictionaries, by index or key. Errors about several fields are in non_field_errors.',
 			additionalProperties: { anyOf: [{ type: 'array', items: text.schema() }, { type: 'object' }] },
 		},
 	};
@@ -109,13 +110,13 @@ function describeSuccess(operation: OperationName, answer: JsonSchema | undefine
 function ownText(operation: OperationName, { scope, method }: Operation): string {
 	if (scope !== 'send' || !['campaigns', 'messages'].includes(groupOf(operation))) return '';
 	return method === 'GET'
-		? ' Without read or admin, what other tokens sent is not there.'
-		: ' Without admin, what other tokens sent is not there.';
+		? ' Without the scope read or admin, the answer leaves out what other tokens sent.'
+		: ' Without the scope admin, the answer leaves out what other tokens sent.';
 }
 
 const nextHeader = {
 	[headerNames.next]: {
-		description: 'The same as next, before the body is read; absent where nothing follows.',
+		description: 'The same URL as next, known before the body is read; absent on the last page.',
 		schema: { type: 'integer' },
 	},
 };
@@ -139,7 +140,7 @@ const answerHeaders: Readonly<Partial<Record<OperationName, object>>> = {
 const keyParameter = {
 	name: headerNames.idempotencyKey,
 	in: 'header',
-	description: 'The same key and body within 24 hours: the first answer again; another body: 422.',
+	description: 'Within 24 hours, the same key and body get the first answer again; another body gets 422.',
 	schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
@@ -161,11 +162,11 @@ const errorTexts = {
 	400: 'The input is refused or is not JSON.',
 	401: 'The token is missing or unknown.',
 	403: 'The token lacks the scope.',
-	404: 'There is no such thing.',
+	404: 'The path names nothing that exists.',
 	409: 'The current state does not allow it, or the same request is in progress.',
 	413: 'The body is too large.',
 	415: 'The body is not JSON.',
-	422: 'The Idempotency-Key stands for another request.',
+	422: 'The Idempotency-Key was used for another request.',
 	429: 'Too many requests; Retry-After says when.',
 	500: 'A bug, or a failure of the service.',
 	503: 'The service is busy; Retry-After says when.',

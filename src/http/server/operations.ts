@@ -128,7 +128,7 @@ function checkBody({ check }: Body, body: unknown): Values {
 	return Object.fromEntries(Object.entries(parsed?.value ?? {}).filter(([, value]) => value !== null));
 }
 
-/** Returns the body as given, without its `apart` keys, because the store compares it with that of a later call. */
+/** Returns the body as given, without its `apart` keys. The store compares the result with the body of a later call. */
 function givenRest(body: Body | null, given: unknown): unknown {
 	const plain = withoutExactNumbers(given);
 	if (!isRecord(plain)) return plain;

@@ -171,7 +171,7 @@ export class Pipeline {
 	}
 }
 
-/** False while the client has unread responses, because more of them would pile up. */
+/** False while the client has unread responses, so that further responses do not fill the memory. */
 function isFree({ exchanges, finalResponse, socket }: Connection): boolean {
 	return exchanges.size === 0 && finalResponse === null && socket.writableLength === 0;
 }

@@ -33,7 +33,7 @@ export interface HttpServer {
 	close(options: { graceMs: number } & Partial<Leaving>): Promise<void>;
 }
 
-/** Times of a shutdown behind a proxy that keeps connections open. Both count towards `graceMs`. */
+/** For a shutdown behind a proxy that keeps connections open. `graceMs` includes both times. */
 interface Leaving {
 	/** For this long, the server accepts new connections, because the proxy has not noticed the shutdown yet. */
 	acceptMs: number;
@@ -119,7 +119,7 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		tls === null
 			? createHttpServer(settings)
 			: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
-	// Node would silently drop headers beyond a count, even the token. `maxHeaderSize` limits them instead.
+	// Node would silently drop headers beyond a count, even `Authorization`. `maxHeaderSize` limits all headers instead.
 	server.maxHeadersCount = 0;
 	return server;
 }

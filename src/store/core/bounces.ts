@@ -113,7 +113,7 @@ async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<Retur
 	return row === undefined || row.to_key === erasedAddress ? null : row;
 }
 
-/** Returns null if the message already has this effect, or a worse one, on `to`. */
+/** Returns null if `to` already has this effect, or if a soft bounce of `to` follows a hard one. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,
@@ -125,7 +125,9 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/** Suppresses addresses that complained and copies that bounced hard. `recordEvents` suppresses a bounced `to`. */
+/**
+ * Suppresses addresses that complained, and copy addresses that bounced hard. `recordEvents` handles bounces of `to`.
+ */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

@@ -82,7 +82,10 @@ function uuidsOf(events: readonly TrackedEvent[]): Uuid[] {
 	return [...new Set(events.map(({ message }) => message))].sort();
 }
 
-/** If `list_id` is null, the list was deleted, and unsubscribing applies to all. `moved_to`: the current address. */
+/**
+ * `list_id` is null if the list was deleted or the mail had no list. An unsubscription then applies to all lists.
+ * `moved_to`: the subscriber's current address.
+ */
 function receiver(row: string): string {
 	return `${row}.to_key, (SELECT l.id FROM lists l WHERE l.id = ${row}.list_id) AS list_id,
 		(SELECT p.email_key FROM subscribers p WHERE p.id = ${row}.subscriber_id) AS moved_to`;

@@ -404,8 +404,8 @@ const intoHolds: Insertion = {
 };
 
 /**
- * Divides a window into slices. A use counts one slice longer than the window, because the clocks of workers differ:
- * without it, three workers exceeded a limit.
+ * Divides a window into slices. A use counts for the window and at least one more slice, because the clocks of workers
+ * differ. Without the extra slice, three workers exceeded a limit.
  */
 const slices = 128;
 

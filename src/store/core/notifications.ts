@@ -57,7 +57,7 @@ interface DueRow {
 }
 
 async function lease(sql: Sql, command: LeaseDeliveries): Promise<LeasedDelivery[]> {
-	// First check only the index webhook_deliveries_due, because mostly no delivery is due.
+	// Usually no delivery is due, so first check only the index webhook_deliveries_due.
 	const due = 'SELECT 1 FROM webhook_deliveries WHERE due_at IS NOT NULL AND due_at <= ?';
 	if (!(await exists(sql, due, [command.now]))) return [];
 	const shares = new Map(command.shares.map(({ webhook_id, max }) => [webhook_id, max]));

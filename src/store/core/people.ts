@@ -254,7 +254,10 @@ async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 	return [...new Set([email_key, ...typed])];
 }
 
-/** Cancels leased messages too. A higher `fence` discards the worker's outcome, as its reply may quote the address. */
+/**
+ * Cancels leased messages too. With a higher `fence`, the store discards the worker's outcome, which may quote the
+ * address.
+ */
 async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
 	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at
@@ -341,7 +344,7 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 	}
 }
 
-/** Columns with text or JSON that may contain an address. Erasures read all rows: answers and refusals are few. */
+/** Columns with text or JSON that may contain an address. They have few rows, so an erasure reads every row. */
 const textTables = [
 	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
 	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },

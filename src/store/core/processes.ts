@@ -169,7 +169,10 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/** Retention uses the proven time, as a clock may be years ahead. The store adds up the time on the steady clock. */
+/**
+ * Retention uses the proven time, because the machine's clock may be years ahead. The proven time advances with the
+ * steady clock.
+ */
 interface Proven {
 	at: Micros;
 	boot: string;
@@ -188,7 +191,10 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** Accepts a clock far ahead after a day in step with the steady clock, if the day has a message. */
+/**
+ * If the clock is far ahead, accepts it only after a day of agreement with the steady clock. The newest message must
+ * also be from the last day.
+ */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

@@ -173,7 +173,9 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	});
 }
 
-/** Finds processes that hold or could take leases. A process of this machine that was killed has a null `role`. */
+/**
+ * Finds processes that hold or could take leases. `role` is null if a process has ended or its heartbeat has expired.
+ */
 async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(

@@ -236,7 +236,8 @@ interface Shared {
 	send_window: string | null;
 	stopped: EmailKey[];
 	/**
-	 * `shared`: messages without variables share a call of the send API. `own`: each submission is a call. Null: SMTP.
+	 * `shared`: the submission's messages without variables share calls of the send API. `own`: all its messages share
+	 * calls. Null: SMTP.
 	 */
 	calls: 'shared' | 'own' | null;
 }
@@ -292,7 +293,8 @@ async function toLeased(
 
 /**
  * Returns the date of the mail, from which retries are timed: the latest of creation, release and planned start. With a
- * window, it is the first attempt; after a final outcome, the next attempt.
+ * send window, the date is the time of the first attempt. After a final outcome, the date is the time of the first
+ * attempt since then.
  */
 async function beganAt(
 	sql: Sql,
@@ -406,7 +408,8 @@ function endTurns(
 				)`,
 				[lane, now],
 			);
-		// Lane order matters only among several campaigns, so update a single one at most once a second.
+		// `last_leased_at` decides which of several campaigns has the next turn. Update a single campaign at most once a
+		// second.
 		const since = campaigns.length > 1 ? now : now - microsPerSecond;
 		if (served.includes(lane))
 			sql.write(

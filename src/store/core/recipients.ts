@@ -56,7 +56,9 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/** A lasting suppression deactivates its subscribers even if it is old, because a user may have reactivated one. */
+	/**
+	 * Deactivates subscribers even if the lasting suppression already exists: a user may have reactivated a subscriber.
+	 */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);

@@ -144,7 +144,7 @@ async function dropEvents(sql: Sql, { now, limit, after }: SliceOfExpired): Drop
 	return { next: end === undefined ? null : last + 1 };
 }
 
-/** Marks finished, expired campaigns for `dropMessages`. Deletes their results and the people they left out. */
+/** Marks finished, expired campaigns for `dropMessages`. Deletes their results and their records of people left out. */
 async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Dropped {
 	const { messages: before } = await cutoffs(sql, now);
 	if (before === null) return { next: null };
@@ -174,7 +174,7 @@ async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Droppe
 	return { next: null };
 }
 
-/** Deletes the people whom expired send calls left out, the oldest calls first. */
+/** Deletes the records of people whom expired send calls left out. Begins with the oldest calls. */
 async function dropLeftOut(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -235,7 +235,10 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 
 const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
-/** Sums of deleted messages, which reports add to their figures: tables with key columns and counts. */
+/**
+ * Tables with sums over deleted messages. Reports add these sums to their figures. Each entry lists the key columns,
+ * then the counts.
+ */
 const sums = {
 	deleted_links: ['campaign, content_sha256, link, audience', 'clicks', 'messages'],
 	deleted_bounced: ['tag, campaign, sent, soft, hard', 'count'],

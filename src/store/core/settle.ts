@@ -180,7 +180,7 @@ function countSent(
 	}
 }
 
-/** Returns messages whose bounce was recorded before their sending, by id. */
+/** Finds messages whose bounce was recorded before their sending. The keys are message ids. */
 async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap<number, BouncedMessage>> {
 	if (sent.length === 0) return new Map();
 	const rows = await sql.all<Omit<BouncedMessage, 'sent'> & { id: number }>(

@@ -60,7 +60,9 @@ export interface Insertion {
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/** The column that `insertAll` returns. It equals `key` if the caller gives each row an unused id. */
+	/**
+	 * The column that `insertAll` returns. If the caller gives each row an unused id, `id` and `key` are the same column.
+	 */
 	id: string;
 }
 
@@ -302,7 +304,7 @@ export function span({ page, page_size }: PageOf): [limit: number, offset: numbe
 	return [page_size, (page - 1) * page_size];
 }
 
-/** Finds the first row created at `at` or later. A binary search works, because ids follow the time. */
+/** Finds the first row created at `at` or later. A binary search works, because later rows have higher ids. */
 export async function findSince(sql: Sql, table: string, key: string, at: Micros) {
 	const [[first, last] = [1, 0]] = await sql.tuples<[number, number]>(
 		`SELECT coalesce(min(${key}), 1), coalesce(max(${key}), 0) FROM ${table}`,

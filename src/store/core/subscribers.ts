@@ -188,7 +188,7 @@ const intoSubscribers: NumberedInsertion = {
 };
 const intoNewSubscribers: NumberedInsertion = { ...intoSubscribers, conflict: '' };
 
-/** Returns false for rows whose address is already in the list. If `areNew`, the statement fails instead. */
+/** Returns false for rows whose address is already in the list. With `areNew`, a known address is an error instead. */
 export async function insertSubscribers(
 	sql: Sql,
 	rows: readonly (NewSubscriber & { id: number })[],

@@ -117,7 +117,7 @@ async function addEach(
 	for (const [row, { email_key: address, list_id, created_at, ...given }] of rows.entries()) {
 		const isMissing = list_id !== null && areThere[named.indexOf(list_id)] === false;
 		const missing = { code: 'does_not_exist', error: `list_id: There is no list ${list_id}.` };
-		// A suppression of an erased person would reveal the address, so it is rejected.
+		// A stored suppression would reveal the address of an erased person, so reject the row.
 		const refused =
 			isErased[row] === true
 				? { code: 'erased', error: `email: ${refusalTexts.erased}` }

@@ -24,7 +24,10 @@ export interface MailTo {
 /** Returns unexpired reasons. An erased person counts as unsubscribed, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
-/** Checks many mails, but looks only once whether suppressions exist. Callers must not add one in between. */
+/**
+ * Looks once whether suppressions exist, and then checks many mails. Callers must not add suppressions before the last
+ * mail is checked.
+ */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
 	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
 		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',

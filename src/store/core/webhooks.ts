@@ -113,7 +113,7 @@ export function createWebhooks(sql: Sql) {
 			);
 			const isLast = deliveries !== null || ids.length < command.limit;
 			// Restart the webhook only after the last slice, because the next slices select deliveries that show as
-			// `stopped`. A replay of failed deliveries restarts it even if none is left.
+			// `stopped`. A replay of failed deliveries restarts the webhook even if it finds no failed delivery.
 			if (isLast && (ids.length > 0 || command.after > 0 || command.failed))
 				sql.write('UPDATE webhooks SET stopped_at = NULL WHERE id = ?', [webhook_id]);
 			return { kind: 'replayed', count: ids.length, last: isLast ? null : (ids.at(-1) ?? null) };

@@ -45,7 +45,9 @@ interface Means {
 	stop?: AbortSignal | null;
 }
 
-/** `isAlone`: the last call had to lock the whole project. The next begins with that lock, to save a restart. */
+/**
+ * `isAlone`: the last write called `Sql.alone`. The next write locks the whole project at once, which saves a restart.
+ */
 export interface Habit {
 	isAlone: boolean;
 }
@@ -94,9 +96,10 @@ export class Database {
 	}
 
 	/**
-	 * Locks the whole project if `holds` is absent or `operate` calls `Sql.alone`. Retries after a lost connection, and
-	 * if the server rolled back because of another transaction. If COMMIT got no answer, the retry looks for `receipt`;
-	 * without one, it repeats the write. After `StoreError` "unreachable", the write may be done.
+	 * Locks the whole project if `holds` is absent or `operate` calls `Sql.alone`. Retries after a lost connection, a
+	 * deadlock or a serialization failure. If COMMIT got no answer, the retry looks for the answer that `receipt` stored.
+	 * If that answer is missing, the retry repeats the write. After `StoreError` "unreachable", the write may have been
+	 * committed.
 	 */
 	write<R>(
 		operate: (session: Session) => Promise<R>,
@@ -176,7 +179,7 @@ export class Database {
 			);
 		if (!mayPass) throw translateFailure(error, name);
 		await setTimeout(Math.random() * Math.min(1_000, 10 * 2 ** tries));
-		// The transaction without an answer may still be running. Locking the whole project waits until it ends.
+		// If COMMIT got no answer, the transaction may still be running. Locking the whole project waits for its end.
 		return isUnsure ? alone : tried;
 	}
 
@@ -256,9 +259,10 @@ export class Database {
 			set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),
 		];
 		return [
-			// Each statement sees all earlier commits. The first one runs after the transaction has taken its locks.
+			// Each statement sees all commits before its start. Statements that follow the locks thus see the writes of
+			// earlier holders.
 			'BEGIN ISOLATION LEVEL READ COMMITTED',
-			// One SELECT costs the server less than four.
+			// A single SELECT costs the server less than a statement for each setting and lock.
 			`SELECT ${[...settings, ...takeHolds(place.schema, holds)].join(', ')}`,
 		];
 	}

@@ -12,7 +12,9 @@ export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-/** Runs `act` at the first call, then at most once in 50 ms, however often it is called. Ignores failures of `act`. */
+/**
+ * The first `call` runs `act` at once. All calls within the next 50 ms share one later run. Ignores failures of `act`.
+ */
 export class Spaced {
 	readonly #act: () => Promise<void> | void;
 	#timer: NodeJS.Timeout | null = null;

@@ -143,7 +143,10 @@ export function cutOff(client: PoolClient): void {
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
-/** Cancels the statement, so that its transaction fails; through a pooler, cuts the client off. Never rejects. */
+/**
+ * Cancels the client's statement, so that its transaction fails. If the server does not cancel it, for example through
+ * a pooler, destroys the client's connection. Never rejects.
+ */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
 	other.on('error', () => undefined);

@@ -638,7 +638,7 @@ CREATE TABLE webhook_attempts (
 
 -- Many machines -----------------------------------------------------------------------------------------------------
 
--- One row: the process that deletes expired data for all. After `until_at`, another process may take over.
+-- One row: the only process that deletes expired data. After `until_at`, another process may take over.
 CREATE TABLE leaders (
 	role TEXT COLLATE "C" PRIMARY KEY,
 	holder TEXT COLLATE "C" NOT NULL,

@@ -78,8 +78,8 @@ export class Upkeep {
 		const now = this.#clock.now();
 		const isLeader = await this.#database.write(async ({ sql }) => {
 			beat(sql, me, now);
-			// Wait for the heartbeat to expire: processes of a cloned machine share the boot id, and would seem to have
-			// ended.
+			// Processes on a cloned machine have the same boot id, so `isLost` may be wrong about them. Therefore reclaim
+			// leases only after their owner's heartbeat has expired.
 			await reclaimLeases(sql, { me, heardBefore: now - heartbeatFreshMicros, now });
 			const isLeader = this.#leads && (await lead(sql, { holder: me.id, now }));
 			const steady = this.#clock.steady?.();

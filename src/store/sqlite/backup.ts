@@ -192,7 +192,7 @@ function within(copy: string, name: string, change: (db: Database.Database) => v
 	}
 }
 
-/** Removes a second hard link that a killed restore left, because a write to one name changes the file of both. */
+/** Removes a second hard link to `file`, which a killed restore left. Writes would change the file under both names. */
 export async function removeSecondNames(file: string, prefix: string): Promise<void> {
 	const own = statSync(file, { throwIfNoEntry: false });
 	if (own === undefined || own.nlink < 2) return;

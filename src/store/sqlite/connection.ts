@@ -133,7 +133,7 @@ function setPragmas(
 	if (path !== memoryPath && journal !== 'wal') {
 		throw new StoreError('io', `${path}: SQLite's write-ahead log does not work here (a network disk?)`);
 	}
-	// Switching to WAL sets NORMAL, with which a power cut may lose a commit.
+	// Switching to WAL sets NORMAL. With NORMAL, a power cut may lose a commit.
 	db.pragma('synchronous = FULL');
 	if (db.pragma('synchronous', { simple: true }) !== 2) {
 		throw new StoreError('io', `${path}: SQLite does not wait for the disk`);
@@ -184,7 +184,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
-/** SQLite's WAL index grows by 32 KiB. If that fails with less space free, the disk is full; SQLite does not say. */
+/** SQLite's WAL index grows in steps of 32 KiB. If a step fails while less space is free, the disk is full. */
 const logIndexBytes = 32_768;
 
 export function freeBytes(path: string): number {

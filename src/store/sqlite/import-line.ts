@@ -15,7 +15,7 @@ import type { Writer } from './writer.js';
 
 type PutCommand = Command<'putImportBatch'>;
 
-/** Before and after a `load` group, SQLite recompiles all statements. Fewer rows are not worth that. */
+/** SQLite recompiles all statements before and after a `load` group. Smaller groups therefore do not use `load`. */
 const fewestExpected = 20_000;
 const maxRefused = 10_000;
 

@@ -3,7 +3,7 @@
 -- Times are integer microseconds, and a `quarter` counts quarters of an hour since 1970 in UTC. Booleans are 0 or 1.
 -- A `shard` is always 0 here; on PostgreSQL, shards keep writers of one figure from waiting for each other.
 -- There are no triggers: the operation that changes rows also writes counters and figures, so a bulk load pays nothing
--- per row. SQLite appends the rowid to every index, so pages walk an index in the order of ids.
+-- per row. SQLite appends the rowid to every index, so queries for pages of results read an index in the order of ids.
 
 CREATE TABLE migrations (
 	version INTEGER PRIMARY KEY,
@@ -130,7 +130,7 @@ CREATE TABLE subscribers (
 ) STRICT;
 -- The address comes first, so that one index serves uniqueness and "in which lists is this address".
 CREATE UNIQUE INDEX subscribers_by_key ON subscribers (email_key, list_id);
--- Pages and exports walk a list by id.
+-- Exports and queries for pages of results read the subscribers of a list by id.
 CREATE INDEX subscribers_of_list ON subscribers (list_id);
 CREATE INDEX subscribers_soft_bouncing ON subscribers (email_key) WHERE soft_bounces > 0;
 
@@ -220,7 +220,7 @@ CREATE TABLE templates (
 	updated_at INTEGER NOT NULL
 ) STRICT;
 
--- `used_at` is the last submission of the content, exact to a day. `dropped_at` is when retention deleted its bodies.
+-- `used_at` is the last submission of the content, to within a day. `dropped_at` is when retention deleted its bodies.
 CREATE TABLE contents (
 	sha256 TEXT PRIMARY KEY,
 	subject TEXT NOT NULL,
@@ -301,7 +301,7 @@ CREATE TABLE campaigns (
 	is_again INTEGER NOT NULL DEFAULT 0,
 	rate TEXT
 ) STRICT;
--- A lease serves the campaign first that has waited longest.
+-- A lease first serves the campaign that has waited longest.
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 
 -- How far each list of a campaign has been expanded. `counts` is JSON: how many people were left out, by reason.
@@ -438,9 +438,9 @@ CREATE TABLE attempts (
 	PRIMARY KEY (message_id, number)
 ) STRICT, WITHOUT ROWID;
 
--- Composing a large or suspect message may crash the worker. Meanwhile, the worker keeps a row here with the fence of
--- its lease. A row of a lost lease shows a crash, and the third makes the message fail. The table is nearly always
--- empty.
+-- Composing a large or suspect message may crash the worker. While it composes, the worker keeps a row here with the
+-- fence of its lease. If the lease ends before the row is deleted, the worker crashed. After three crashes, the message
+-- fails. The table is nearly always empty.
 CREATE TABLE compositions (
 	message_id INTEGER NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
 	fence INTEGER NOT NULL,

@@ -58,8 +58,8 @@ function withUnseenLimits(text: string): string {
 }
 
 /**
- * A load inserts this many rows per statement, which saves 12% of the time. With foreign keys it would take twice the
- * time: SQLite copies each page that a statement changes if the statement may fail halfway.
+ * A load inserts this many rows per statement, which saves 12% of the time. With foreign keys, such a load would take
+ * twice the time. SQLite would copy each changed page, in case the statement fails halfway.
  */
 const rowsTogether = 16;
 

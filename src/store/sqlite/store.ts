@@ -176,7 +176,8 @@ export class SqliteStore implements Store {
 		this.#kept.follow(sql, { isBeat });
 		if (!isBeat) return;
 		beat(sql, me, now);
-		// All processes of a file run on this machine, which knows their PIDs, so do not wait until heartbeats expire.
+		// All processes that use the file run on this machine. `isLost` checks their PIDs, so do not wait for the
+		// heartbeats.
 		reclaimLeases(sql, { me, heardBefore: now, now });
 		if (clock.steady !== undefined) proveTime(sql, { now, steady, boot: processPlace() });
 		this.#pace = this.#paces[findOthers(sql, me, now).length > 0 ? 1 : 0];
@@ -427,8 +428,8 @@ function readBoot(): string {
 }
 
 /**
- * Due messages stay due, and future times stay as far away as before. If the clock goes back, messages that were due
- * between the new and the old time move too. For a million rows, this takes six seconds.
+ * Due messages stay due, and other messages wait as long as before. If the clock goes back, due messages whose time is
+ * later than `now` move too. For a million rows, this takes six seconds.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;

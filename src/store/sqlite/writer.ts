@@ -18,9 +18,9 @@ import {
 interface WriteOptions {
 	maxDelayMs?: number;
 	/**
-	 * `bulk`: the operation is alone in its group and needs no savepoint. For a savepoint, SQLite would copy each changed
-	 * page to memory: with 100,000 unordered rows, most of an index. `load`: like `bulk`, but without foreign keys, so
-	 * that a statement can insert many rows. The operation must check its references itself.
+	 * `bulk`: the operation is alone in its group and needs no savepoint. With a savepoint, SQLite would copy each
+	 * changed page to memory. For 100,000 unordered rows, that is most of an index. `load`: like `bulk`, but without
+	 * foreign keys, so that a statement can insert many rows. The operation must check its references itself.
 	 */
 	group?: 'shared' | 'bulk' | 'load';
 	isSetup?: boolean;
@@ -39,7 +39,7 @@ interface WriterOptions {
 
 export interface Pace {
 	maxGroupMs: number;
-	/** A group ends after this many times the duration of BEGIN and COMMIT. The rest waits for the next group. */
+	/** A group may take this many times as long as BEGIN and COMMIT. Other operations wait for the next group. */
 	maxGroupCosts?: number;
 	pauseMs: number;
 	pauseEveryMs?: number;
@@ -266,7 +266,9 @@ function rejectAll(operations: readonly Pending[], error: unknown): void {
 }
 
 const mebibyte = 1_048_576;
-/** If less space is free, each group first checkpoints the log: a full disk then leaves one group in it. */
+/**
+ * If less space is free, each group begins with a checkpoint. If the disk fills up, the log then holds only one group.
+ */
 const spareBytes = 512 * mebibyte;
 const smallBytes = mebibyte / 4;
 const heldBytes = 16 * mebibyte;

@@ -15,13 +15,13 @@ describe('mailctl api with JSON of a million nested levels', () => {
 			...options,
 		});
 
-	it('prints such an answer unchanged into a pipe, but exits with 7 if it must parse it', async () => {
+	it('prints the answer unchanged into a pipe, but exits with 7 if an option requires parsing', async () => {
 		expect((await call([])).stdout).toHaveLength(deep.length);
 		expect(await call(['-o', 'json'])).toMatchObject({ code: 7, stdout: '' });
 		expect(await call(['--paginate'])).toMatchObject({ code: 7, stdout: '' });
 	});
 
-	it('exits with the code of the HTTP status if the error body is such JSON', async () => {
+	it('exits with the code of the HTTP status if an error answer contains this JSON', async () => {
 		const { connect } = wireOf(() => ({ status: 404, body: deep }));
 		expect(
 			await cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/'], { connect }),
@@ -30,7 +30,7 @@ describe('mailctl api with JSON of a million nested levels', () => {
 		});
 	});
 
-	it('exits with 2 if it must parse such a request body', async () => {
+	it('exits with 2 for a dry run with this JSON as the request body', async () => {
 		const { connect } = wireOf(() => ({}));
 		const words = [
 			'--base-url',

@@ -172,7 +172,7 @@ describe('mailctl api --paginate', () => {
 		'/x/?q=1&page=2': { body: { next: null, results: [{ id: 3 }] } },
 	};
 
-	it('follows the query of next and prints one array', async () => {
+	it('uses only the query of each next link, and prints one array', async () => {
 		const wire = wireOf(({ path }) => pages[path] ?? { status: 404 });
 		const { code, stdout } = await cli([...base, 'GET', '/x/?q=1', '--paginate'], { connect: wire.connect });
 		expect({ code, stdout }).toEqual({ code: 0, stdout: '[\n{"id":1},\n{"id":2},\n{"id":3}\n]\n' });
@@ -335,7 +335,7 @@ describe('a dry run on a local database', () => {
 		expect(dry.code).toBe(code);
 	});
 
-	it('changes nothing and calls no webhook if the request is valid', async () => {
+	it('prints a valid request, changes nothing and calls no webhook', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await project.json(['webhooks', 'create', '--url', 'https://hooks.invalid/', '--type', 'OPENED']);

@@ -70,7 +70,7 @@ async function expectRoad(call: Call, write: (text: string) => Promise<string>, 
 }
 
 describe('apply and diff', () => {
-	it('create on a database what a file describes', async () => {
+	it('show and make the changes that a file describes on a database', async () => {
 		const { run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const settings = 'settings: { time_zone: Europe/Oslo }\n';
@@ -78,7 +78,7 @@ describe('apply and diff', () => {
 		expect(await run(['engine', 'settings', 'get', 'time_zone'])).toMatchObject({ stdout: 'Europe/Oslo\n' });
 	});
 
-	it('create on a mailctl server what a file describes', async () => {
+	it('show and make the changes that a file describes on a mailctl server', async () => {
 		const { db, run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const server = await startServer(db, ['--no-worker']);
@@ -91,7 +91,7 @@ describe('apply and diff', () => {
 	});
 
 	it.skipIf(noDjango !== null)(
-		'create on another service what a file describes, but reject templates there',
+		'show and make the changes that a file describes on another service, but reject templates',
 		async () => {
 			const { write } = await place();
 			const django = await startDjango();
@@ -168,7 +168,7 @@ describe('apply and diff', () => {
 		],
 		['lists:\n  - name: A', ': lists[0]: email_reason is missing'],
 		['lists:\n  - name: A\n    email_reason: [x]', ': lists[0].email_reason: it must be a text'],
-		['lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}', ': lists[1]: "B" is at'],
+		['lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}', ': lists[1]: "B" is already declared at'],
 		['lists: {name: A}', ': lists: it must be a list'],
 		['webhooks: [{url: x, type: OPEND}]', 'webhooks[0].type: it must be one of OPENED'],
 		[

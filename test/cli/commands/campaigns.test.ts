@@ -179,7 +179,7 @@ describe('mailctl campaigns', () => {
 		});
 		expect(await project.json(['campaigns', 'list', '--limit', '1'])).toMatchObject([counts]);
 		const { stdout } = await project.run(['campaigns', 'get', name, '-o', 'table']);
-		expect(stdout).toContain('MESSAGES         3 sent; 1 joined by send --to\n');
+		expect(stdout).toContain('MESSAGES       3 sent; 1 added by send --to\n');
 	});
 
 	it('shows the outcome of one send call by its UUID', async () => {
@@ -319,7 +319,7 @@ describe('mailctl campaigns', () => {
 		db.close();
 	});
 
-	it('resumes the only unfinished campaign, or prints their names if there are several', async () => {
+	it('resumes the only unfinished campaign, or lists the unfinished campaigns if there are several', async () => {
 		expect((await project.run(['campaigns', 'resume'])).code).toBe(3);
 		await project.json([...agreed, '--campaign', 'one', '--no-wait']);
 		await project.json([...agreed, '--again', '--campaign', 'two', '--no-wait']);

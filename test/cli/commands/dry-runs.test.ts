@@ -266,7 +266,7 @@ describe('a dry run', () => {
 	const off = ['-l', '1'];
 	const nobody = '6ba7b810-9dad-11d1-80b4-00c04fd430c8';
 
-	it('of erase --lift prints the blocked address that it would allow again', async () => {
+	it('of erase --lift prints the address that erase would unblock', async () => {
 		const words = ['erased@example.com', '--lift'];
 		const { stdout } = await run('subscribers erase', words, ['-n', '-o', 'json']);
 		expect(JSON.parse(stdout)).toEqual({ dry_run: true, lift: 'erased@example.com' });

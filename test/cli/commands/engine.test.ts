@@ -107,7 +107,7 @@ describe('mailctl engine', () => {
 			const lines = stdout.split('\n');
 			expect(lines).toContain('smtp_url = smtp://127.0.0.1:2525');
 			expect(lines).toContain('time_zone = UTC (default)');
-			expect(lines).toContain('    IANA time zone whose days reports count');
+			expect(lines).toContain('    IANA time zone in which the days of reports begin and end');
 			expect(lines).toContain('send_limit is not set');
 			expect(lines.filter((line) => line.length > columns)).toEqual([]);
 		}
@@ -209,7 +209,7 @@ describe('mailctl engine smtp-test', () => {
 		await server.close();
 	});
 
-	it('exits with 6 and the server’s reply, or with 2 if no mail server is set', async () => {
+	it('prints the server’s reply and exits with 6, or exits with 2 if no mail server is set', async () => {
 		const server = await startFaultServer({
 			at: { connect: { answer: '554 5.3.2 go away', thenClose: true } },
 		});

@@ -29,12 +29,12 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('requires both values with update --replace', async () => {
+	it('requires both the name and the variable with update --replace', async () => {
 		const { code, stderr } = await project.run(['fields', 'update', 'city', '--name', 'X', '--replace']);
 		expect({ code, stderr }).toEqual({ code: 5, stderr: 'error: variable: This field is required.\n' });
 	});
 
-	it('renames a variable that subscribers use only with --confirm VARIABLE', async () => {
+	it('needs --confirm VARIABLE to rename a variable that subscribers use', async () => {
 		await holders('a@example.com', 'b@example.com');
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect(await project.run([...rename, '-y'])).toEqual({
@@ -50,7 +50,7 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('deletes a field that subscribers use only with --confirm VARIABLE, despite --yes', async () => {
+	it('needs --confirm VARIABLE, even with --yes, to delete a field that subscribers use', async () => {
 		await holders('a@example.com');
 		const refused = await project.run(['fields', 'delete', 'city', '-y']);
 		expect(refused).toEqual({

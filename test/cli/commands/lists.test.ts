@@ -73,7 +73,7 @@ describe('mailctl lists', () => {
 		expect(lists.map(({ id }) => id)).toEqual([1]);
 	});
 
-	it('prints the valid fields for an unknown one, and creates nothing', async () => {
+	it('prints the valid fields if --fields contains an unknown name, and creates nothing', async () => {
 		const lists = two();
 		const { code, stderr } = await cli(
 			['lists', 'create', '--name', 'X', '--email-reason', 'r', '--fields', 'nam'],

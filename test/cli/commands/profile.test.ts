@@ -82,7 +82,7 @@ describe('mailctl login', () => {
 		expect(stderr).toContain('mailctl profile use prod');
 	});
 
-	it('makes its profile the default if earlier commands created no database', async () => {
+	it('makes its profile the default if no earlier command created a database', async () => {
 		const login = ['login', '--base-url', url, '--token-stdin', '--no-check', '-o', 'json'];
 		const signedIn = async (first: readonly string[]) => {
 			const env = { HOME: await makeHome() };
@@ -94,7 +94,7 @@ describe('mailctl login', () => {
 			expect({ line, ...(await signedIn(line.split(' '))) }).toMatchObject({ line, is_default: false });
 	});
 
-	it('takes the base URL as its argument, but not also as --base-url', async () => {
+	it('accepts the base URL as an argument or with --base-url, but not both', async () => {
 		const home = await makeHome();
 		expect((await run(home, ['login', url, '--token-stdin'], { stdin: 'good' })).code).toBe(0);
 		expect(await readFileOf(home, 'config.json')).toMatchObject({
@@ -109,7 +109,7 @@ describe('mailctl login', () => {
 		);
 	});
 
-	it('names where a refused token came from', async () => {
+	it('prints where a refused token came from', async () => {
 		const home = await homeWith(
 			{ profile: 'prod', profiles: { prod: { baseUrl: url } } },
 			{ tokens: { prod: { token: 'old', origin: url } } },
@@ -293,7 +293,7 @@ describe('the token of a profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('is not reused by a new profile under the name of a removed one', async () => {
+	it('does not pass to a new profile of the same name', async () => {
 		const home = await homeWith({ profiles: {} }, stored);
 		await run(home, ['profile', 'add', 'prod', '--base-url', 'https://other.example']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
@@ -400,7 +400,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'config.json')).toEqual(config);
 	});
 
-	it('renames a profile together with its token and the default, after confirmation if it is protected', async () => {
+	it('rename keeps the token and the default, and requires -y for a protected profile', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live'])).code).toBe(2);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live', '-y'])).code).toBe(0);
@@ -411,7 +411,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: { live: credentials.tokens.prod } });
 	});
 
-	it('makes another profile the default, then removes the first with its token', async () => {
+	it('"use" changes the default profile, and "rm" removes a profile with its token', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'use', 'local'])).code).toBe(0);
 		const { stdout } = await run(home, ['profile', 'rm', 'prod', '-y', '-o', 'json']);
@@ -446,7 +446,7 @@ describe('mailctl profile', () => {
 		expect((await run(home, ['config', 'list'])).code).toBe(0);
 	});
 
-	it('list warns about a missing default profile, and use replaces it', async () => {
+	it('list warns about a missing default profile; other commands exit with 2 until "use" sets one', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);
 		expect(stderr).toBe('warning: unknown default profile "gone"\nhint: mailctl profile use NAME\n');

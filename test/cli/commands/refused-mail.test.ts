@@ -54,7 +54,7 @@ async function toldBy(project: Project, ...argv: string[]) {
 }
 
 describe('a refusal of the sender', () => {
-	it('pauses the queue, and campaigns, queue stats and doctor print the server’s reply', async () => {
+	it('pauses the queue, and is printed by the commands campaigns, queue stats and doctor', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 5.7.1 Sender address rejected: not owned by user' });
 		const { stderr, code } = await project.run(send);
@@ -82,7 +82,7 @@ describe('a refusal of the sender', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 12 });
 	});
 
-	it('defers the messages, which campaigns resume tries again at once', async () => {
+	it('defers the messages, and "campaigns resume" tries them again at once', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 Sender unknown' });
 		expect((await project.run(send)).code).toBe(14);
@@ -128,7 +128,7 @@ describe('a failed message', () => {
 		return { project, server };
 	};
 
-	it('is sent again on a local database by campaigns resume --failed', async () => {
+	it('is sent again by "campaigns resume --failed" on a local database', async () => {
 		const { project, server } = await fail();
 		const { stderr } = await project.run(['campaigns', 'resume', 'c', '--failed', '--dry-run']);
 		expect(stderr).toContain('12 failed messages would be sent again');
@@ -138,7 +138,7 @@ describe('a failed message', () => {
 		expect(server.bodies).toHaveLength(24);
 	});
 
-	it('is sent again through a server by campaigns resume --failed', async () => {
+	it('is sent again by "campaigns resume --failed" through a server', async () => {
 		const { project } = await fail();
 		const { baseUrl, token, stop } = await startServer(project.db);
 		opened.push({ close: stop });

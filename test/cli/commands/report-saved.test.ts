@@ -34,7 +34,7 @@ describe('a saved report', () => {
 	});
 	afterAll(() => sink.close());
 
-	it('contains every figure by day in a CSV table, also in the form that Excel reads', async () => {
+	it('contains each day’s figures as CSV, and with --excel as CSV for Excel', async () => {
 		const header = 'date,created,sent,opened,machine_opened,clicked,machine_clicked';
 		const more = 'unsubscribed,complained,softbounced,hardbounced';
 		const text = `${header},${more}\n2026-11-07,1,1,1,0,0,0,0,0,0,0\n`;
@@ -52,7 +52,7 @@ describe('a saved report', () => {
 		expect(markdown).toContain('## Links\n\n| Link | People |');
 	});
 
-	it('states that links count the whole campaign even if the report has fewer days', async () => {
+	it('with --last states that its link counts cover the whole campaign', async () => {
 		expect(await saved('life.html')).toContain('>Links<');
 		expect(await saved('part.html', '--last', '7d')).toContain('>Links over the whole life of the campaign<');
 	});

@@ -41,7 +41,7 @@ describe('mailctl send', () => {
 		expect(textOf(0).match(/^To: .*$/m)?.[0]).not.toContain(',');
 	});
 
-	it('puts no hidden copy into a header', async () => {
+	it('puts the addresses of --bcc into no header', async () => {
 		await project.json([...toAnn, '--cc', 'Carl <carl@example.com>', '--bcc', 'secret@example.com']);
 		expect(sink.received[0]?.to.toSorted()).toEqual([
 			'ann@example.com',
@@ -53,7 +53,7 @@ describe('mailctl send', () => {
 		expect(textOf(0)).not.toMatch(/^Bcc:/im);
 	});
 
-	it('requires --cc-each if several messages would each have the copies', async () => {
+	it('requires --cc-each if --cc is used with several recipients', async () => {
 		const words = [...toAnn, '--to', 'bob@example.com', '--cc', 'carl@example.com'];
 		expect(await project.run(words)).toEqual({
 			code: 2,
@@ -164,7 +164,7 @@ describe('mailctl send', () => {
 		[
 			[...toAnn, '--bulk', '--cc', 'c@example.com', '--no-strict-vars'],
 			5,
-			/^cc: BULK messages have no copies/,
+			/^cc: BULK messages cannot have cc or bcc/,
 		],
 		[
 			['send', '--from', 'news@example.com', '--to', 'a@b.co', '--template', 'Nope'],

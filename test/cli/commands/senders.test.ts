@@ -34,7 +34,7 @@ describe('mailctl senders', () => {
 		[
 			2,
 			'News <n@example.com>',
-			'error: "News <n@example.com>" is not an e-mail address: only the address itself is taken, n@example.com\n',
+			'error: "News <n@example.com>" is not an e-mail address: give only the address itself: n@example.com\n',
 		],
 		[
 			2,

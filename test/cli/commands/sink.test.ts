@@ -139,14 +139,14 @@ describe('mailctl sink', () => {
 	});
 
 	it.each([
-		[['--refuse', 'bob'], '--refuse: "bob" is not an e-mail address: it has no @, and no @DOMAIN'],
+		[['--refuse', 'bob'], '--refuse: "bob" is not an e-mail address: it has no @, and not a @DOMAIN either'],
 		[['--defer', '@'], '--defer: "@" is not an e-mail address'],
 	])('rejects %j', async (words, message) => {
 		const { code, stderr } = await cli(['sink', '--port', '0', ...words]);
 		expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
 	});
 
-	it('rejects a port in use, and a file instead of its folder', async () => {
+	it('rejects a port in use, and a --dir that is a file', async () => {
 		const server = createServer();
 		await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 		const address = server.address();

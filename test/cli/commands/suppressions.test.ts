@@ -45,11 +45,11 @@ describe('mailctl suppressions', () => {
 			expect((await project.run(removed)).code).toBe(3);
 		});
 
-		it('are rejected for another reason than UNSUBSCRIBED, or for an unknown list', async () => {
+		it('must have the reason UNSUBSCRIBED, and the list must exist', async () => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--list', '1']);
 			expect({ code, stderr }).toEqual({
 				code: 5,
-				stderr: 'error: list_id: Only UNSUBSCRIBED can be of one list, not MANUAL. (1)\n',
+				stderr: 'error: list_id: Only UNSUBSCRIBED can apply to a single list, not MANUAL. (1)\n',
 			});
 			expect((await project.run([...leave, 'Nobody'])).code).toBe(3);
 		});
@@ -125,7 +125,7 @@ describe('mailctl suppressions', () => {
 			expect(said({ stderr })).toEqual([{ warning: expect.stringMatching(`^${ann}: `) }]);
 		});
 
-		it('with an expiry keeps the subscriber active but stops mail until then', async () => {
+		it('with --expires stops mail until that day, but keeps the subscriber active', async () => {
 			const on = (day: string, ...argv: string[]) =>
 				project.json([...argv, '--now', `2026-01-${day}T12:00:00Z`]);
 			await on('01', 'suppressions', 'add', ann, '--reason', 'HARDBOUNCED', '--expires', '2026-01-10');
@@ -204,7 +204,7 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, duplicate: 1, rejected: 3 });
 		});
 
-		it('accepts a row if the earlier row of its address is weaker or rejected', async () => {
+		it('accepts a repeated address if its earlier row was rejected or expires sooner', async () => {
 			const rows = [
 				'email,reason,expires_at,date_created',
 				`${ann},MANUAL,2999-12-01,`,
@@ -291,7 +291,9 @@ describe('mailctl suppressions', () => {
 			});
 			expect(errorOf(stopped)).toMatchObject({
 				code: 'interrupted',
-				hint: expect.stringContaining('what is counted stays; run the same command again for the rest'),
+				hint: expect.stringContaining(
+					'the rows counted so far are imported; run the same command again for the rest',
+				),
 			});
 			await rm(`${path}.rejects.csv`);
 			expect(await project.json(argv, { code: 9 })).toMatchObject({ created: 1_501, unchanged: 999 });

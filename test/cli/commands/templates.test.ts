@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { makeProject, type Project } from '../../support/project.js';
 
-describe('mailctl templates', () => {
+describe('templates', () => {
 	let project: Project;
 	const welcome = {
 		id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -44,7 +44,7 @@ describe('mailctl templates', () => {
 		expect(bare).toEqual({ code: 0, stdout: '<p>Hi #name#</p>\n', stderr: 'warning: no value for #name#\n' });
 	});
 
-	it('are rendered without values for built-in variables', async () => {
+	it('are rendered without a warning for built-in variables', async () => {
 		const text = await project.file(
 			'links.txt',
 			'#email# #town# #unsubscribe_url# #view_url# #email_reason#',

@@ -138,7 +138,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('makes smtp-test print the command that fixes the fault if it fails', async () => {
+	it('makes smtp-test print which setting to change if TLS fails', async () => {
 		const sink = await startSmtpSink({ key: good.key, cert: good.cert, disabledCommands: [] });
 		const project = await makeProject({ smtp: sink.port });
 		const hint = async () => (await project.run(['engine', 'smtp-test'])).stderr.split('\n')[1];

@@ -29,7 +29,7 @@ describe('mailctl webhooks', () => {
 		['create', '--url', url, '--type', 'OPENED', '--auth'],
 		['update', '1', '--auth'],
 		['update', '1', '--auth', '--replace', '--url', url, '--type', 'OPENED'],
-	])('reject --auth without a login: webhooks %s %s', async (...words) => {
+	])('rejects --auth without a login: webhooks %s %s', async (...words) => {
 		await project.json(['webhooks', 'create', '--url', url, '--type', 'OPENED']);
 		expect(await project.run(['webhooks', ...words])).toMatchObject({
 			code: 2,
@@ -38,7 +38,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ is_auth_enabled: false }]);
 	});
 
-	it('use authorization if they have a login, and read the password from stdin or a file', async () => {
+	it('enables authorization with --login, and reads the password from stdin or a file', async () => {
 		expect(await project.json(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret\n' })).toEqual(
 			secured,
 		);
@@ -48,7 +48,7 @@ describe('mailctl webhooks', () => {
 		expect(await passwordNow()).toBe('from file');
 	});
 
-	it('show null instead of a password unless --show-secrets is given', async () => {
+	it('shows null instead of a password unless --show-secrets is given', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		const listed = await project.run(['webhooks', 'list', '-o', 'json']);
 		expect({ code: listed.code, stdout: JSON.parse(listed.stdout), said: said(listed) }).toEqual({
@@ -63,7 +63,7 @@ describe('mailctl webhooks', () => {
 			expect((await project.run(['webhooks', 'list', '-o', format])).stdout).not.toContain('s3cret');
 	});
 
-	it('get no password in a dry run of update --replace without one', async () => {
+	it('update --replace without a password prints no password in a dry run', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		const words = ['webhooks', 'update', '1', '--replace', '--url', url, '--type', 'OPENED', '-n'];
 		expect(await project.json(words)).toMatchObject({
@@ -72,7 +72,7 @@ describe('mailctl webhooks', () => {
 		expect(JSON.stringify(await project.json(words))).not.toContain('password');
 	});
 
-	it('ask for the password of --login on a terminal, and exit with 2 in a script', async () => {
+	it('asks for the password of --login on a terminal, and exits with 2 in a script', async () => {
 		const missing = 'error: missing --password-file or --password-stdin: the password of --login\n';
 		const login = ['--login', 'ann'];
 		expect(await project.run(create(...login))).toEqual({ code: 2, stdout: '', stderr: missing });
@@ -95,7 +95,7 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it('keep their password if an update contains none', async () => {
+	it('keeps the stored password if an update gives none', async () => {
 		await project.run(create('--login', 'ann', '--password-stdin'), { stdin: 's3cret' });
 		expect(await project.json(['webhooks', 'update', '1', '--url', `${url}2`])).toEqual({
 			...secured,
@@ -112,7 +112,7 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it('reject a private address as target, on create and update', async () => {
+	it('rejects a private address as target, on create and update', async () => {
 		const target = 'http://127.0.0.1/x';
 		const stderr =
 			`error: url: This URL points to a private, loopback or reserved address. (${target})\n` +
@@ -128,7 +128,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'get', '1'])).toEqual(plain);
 	});
 
-	it('are deleted together, or none if one does not exist', async () => {
+	it('delete removes all given webhooks, or none if one does not exist', async () => {
 		for (const _ of [1, 2, 3]) await project.json(create());
 		expect((await project.run(['webhooks', 'delete', '1', '9', '-y'])).code).toBe(3);
 		const asked = await project.run(['webhooks', 'delete', '1', '3', '1']);
@@ -141,7 +141,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ id: 2 }]);
 	});
 
-	it('show their state, but not on another service', async () => {
+	it('shows the state of webhooks, but not on another service', async () => {
 		await project.json(create());
 		expect((await project.run(['webhooks', 'list', '--fields', 'id,state'])).stdout).toBe('1\tactive\n');
 		const elsewhere = { connect: stripped() };
@@ -153,7 +153,7 @@ describe('mailctl webhooks', () => {
 		});
 	});
 
-	it('change nothing in a dry run, and print no password', async () => {
+	it('changes nothing in a dry run, and prints no password', async () => {
 		const planned = await project.json(create('--login', 'ann', '--password-stdin', '-n'), {
 			stdin: 's3cret',
 		});

@@ -49,7 +49,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('first shows that a hard bounce suppressed the address, and what to do', async () => {
+	it('prints that a hard bounce suppressed the address, and the commands that lift the suppression', async () => {
 		const { code, stdout, stderr } = await why('ANN@example.com');
 		expect({ code, isHostile: stdout.includes('\x1b') }).toEqual({ code: 0, isHostile: false });
 		expect(stdout.replace(/[0-9a-f-]{36}/, 'ID')).toBe(
@@ -81,7 +81,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('shows the server’s reply to the last message if the address gets mail', async () => {
+	it('prints the lists of an address that gets mail, and the server’s last reply', async () => {
 		const { stdout } = await why('bob@example.com');
 		expect(stdout.split('\n').slice(0, 2)).toEqual([
 			'bob@example.com gets the mail of list Readers.',
@@ -99,7 +99,7 @@ describe('mailctl why', () => {
 		expect(stderr).toContain('subscribers activate eve@example.com --list 1');
 	});
 
-	it('prints whether an import or a call made the suppression, and when', async () => {
+	it('prints whether an import or a command suppressed the address, and when', async () => {
 		const rows = 'email,reason\nx@e.org,cleaned\ny@e.org,spam\nz@e.org,manual\nu@e.org,unsubscribed\n';
 		const path = await project.file('stopped.csv', rows);
 		await project.json(['suppressions', 'import', path, '--map', 'reason=reason', ...now]);
@@ -187,7 +187,7 @@ describe('mailctl why', () => {
 		);
 		await project.json(['subscribers', 'deactivate', String(id), '-l', 'Plans', ...later]);
 		expect(await answer()).toContain(
-			'The last message, "Soon" of 2026-11-05 (campaign soon-2026-11-05), is not sent: it is for a list whose mail the address gets no more.',
+			'The last message, "Soon" of 2026-11-05 (campaign soon-2026-11-05), is not sent: it is for a list whose mail the address no longer gets.',
 		);
 	});
 

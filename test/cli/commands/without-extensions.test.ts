@@ -36,7 +36,7 @@ const patching = (before: (api: Api) => Promise<unknown>, after: (api: Api) => P
 	});
 const nothing = async () => undefined;
 
-it('deleting several subscribers prints how far it came if it is interrupted', async () => {
+it('an interrupted deletion prints how many subscribers it deleted', async () => {
 	const emails = ['bob@example.com', 'carl@example.com', 'dora@example.com'];
 	for (const email of emails) await project.json(['subscribers', 'create', '-l', 'L', '--email', email]);
 	const stop = new AbortController();
@@ -63,10 +63,10 @@ it('deleting several subscribers prints how far it came if it is interrupted', a
 	expect(await project.json(['subscribers', 'list', '-l', 'L'])).toHaveLength(2);
 });
 
-describe('meta of a subscriber', () => {
+describe('subscribers update', () => {
 	const update = ['subscribers', 'update', 'ann@example.com', '-l', 'L'];
 
-	it('is merged by reading, changing and writing it', async () => {
+	it('merges --meta and --unset-meta into the stored meta', async () => {
 		const words = [...update, '--meta', 'plan=pro', '--unset-meta', 'city', '--name', 'Ann'];
 		expect(await project.json(words, { connect: stripped() })).toMatchObject({
 			name: 'Ann',
@@ -78,7 +78,7 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('makes update exit with 5 if another process changed it meanwhile', async () => {
+	it('exits with 5 if another process changes the meta at the same time', async () => {
 		const connect = patching(nothing, (api) => api.subscribers(1).patch(1, { meta: { city: 'Bergen' } }));
 		const { code, stderr } = await project.run([...update, '--meta', 'plan=pro'], { connect });
 		expect({ code, stderr }).toEqual({
@@ -88,7 +88,7 @@ describe('meta of a subscriber', () => {
 		});
 	});
 
-	it('makes update exit with 7 if the service ignores the change', async () => {
+	it('exits with 7 if the service ignores the change of meta', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,
@@ -107,7 +107,7 @@ describe('meta of a subscriber', () => {
 		expect(await project.run([...update, '--meta-json', '{}'], { connect })).toMatchObject(said('city'));
 	});
 
-	it('counts as equal if only the order of its keys differs', async () => {
+	it('ignores the order of the keys in meta', async () => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,

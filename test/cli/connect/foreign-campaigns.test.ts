@@ -197,7 +197,7 @@ describe('delivering through another service', () => {
 		);
 	});
 
-	it('makes at most as many calls at once as connections allow, and sends to each recipient once', async () => {
+	it('makes no more calls at once than the number of connections, and sends to each recipient once', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 30 }) });
 		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -377,7 +377,7 @@ describe('send requests as rows of a campaign for another service', () => {
 		text_body: 'T',
 	};
 
-	it('are sent unchanged, but repeated ones only once to each recipient', async () => {
+	it('are sent unchanged, but no recipient gets the same mail twice', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {

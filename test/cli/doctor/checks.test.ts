@@ -18,7 +18,7 @@ import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js'
 describe('doctor with several checks', () => {
 	const run = (checks: Checks, signal = new AbortController().signal) => runChecks(checks, signal, () => {});
 
-	it('starts checks of other machines last, and prints all in the given order', async () => {
+	it('runs the checks of other machines last, but returns findings in the given order', async () => {
 		const begun: string[] = [];
 		const names = ['smtp.login', 'queue.paused', 'dns.spf'];
 		const check = (name: string) => async () => {
@@ -75,7 +75,7 @@ describe('the text report of doctor', () => {
 		{ check: 'dns.spf', level: 'skipped', message: 'not checked with --offline', fix: null },
 	];
 
-	it('indents long sentences under their beginning, and does not break commands', () => {
+	it('aligns wrapped sentences with their first line, and does not break commands', () => {
 		expect(textReport('news.db', findings, { columns: 80, unicode: true, paint })).toBe(
 			`mailctl doctor news.db
 ✓ machine.node         Node.js 20.20.2
@@ -93,7 +93,7 @@ describe('the text report of doctor', () => {
 		);
 	});
 
-	it('prints sentences under the name on a narrow terminal, uses ASCII on request, and escapes controls', () => {
+	it('puts long sentences below the check’s name at 50 columns, uses ASCII, and escapes control characters', () => {
 		const hostile: Finding = { check: 'dns.spf', level: 'ok', message: 'v=spf1 \x1b[2J', fix: null };
 		const shown = [...findings.slice(0, 2), hostile];
 		expect(textReport('news.db', shown, { columns: 50, unicode: false, paint })).toBe(

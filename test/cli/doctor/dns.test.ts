@@ -20,24 +20,24 @@ async function found(check: string, code = 0): Promise<Omit<Finding, 'check'>[]>
 	return all.flatMap(({ check: name, ...rest }) => (name === check ? [rest] : []));
 }
 
-describe('the DKIM signature of a domain', () => {
+describe('doctor’s check of DKIM', () => {
 	const addKey = async () => {
 		const words = ['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1'];
 		return (await project.json(words)) as { dns_name: string; dns_value: string };
 	};
 
-	it('causes a warning if no key for the domain is stored', async () => {
+	it('warns if the domain has no signing key', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dkim')).toEqual([
 			{
 				level: 'warning',
-				message: 'mail of example.com is not signed here, and large providers want a signature',
+				message: 'mail from example.com is not signed here, and large providers require a signature',
 				fix: `mailctl --db ${project.db} engine dkim add --domain example.com --selector s1`,
 			},
 		]);
 	});
 
-	it('is a problem if the DNS record of the key is not published', async () => {
+	it('reports a problem if no DNS record publishes the key', async () => {
 		await addKey();
 		server.zones['example.com'] = {};
 		expect(await found('dns.dkim', 11)).toEqual([
@@ -52,27 +52,27 @@ describe('the DKIM signature of a domain', () => {
 	it.each([
 		[
 			'p=MIIBIjANBgkq',
-			'the TXT record of s1._domainkey.example.com has another key, so every signature fails',
+			'the TXT record of s1._domainkey.example.com has a different key, so every signature fails',
 		],
 		['p=', 'the TXT record of s1._domainkey.example.com revokes the key'],
-	])('is a problem if the DNS record is "%s"', async (record, message) => {
+	])('reports a problem if the DNS record is "%s"', async (record, message) => {
 		const { dns_name } = await addKey();
 		server.zones[dns_name] = { TXT: [`v=DKIM1; k=rsa; ${record}`] };
 		expect(await found('dns.dkim', 11)).toMatchObject([{ level: 'problem', message }]);
 	});
 
-	it('is fine if the published record matches the key, even in several strings and with spaces', async () => {
+	it('accepts a record that matches the key, even in several strings and with extra spaces', async () => {
 		const { dns_name, dns_value } = await addKey();
 		server.zones['example.com'] = {};
 		server.zones[dns_name] = { TXT: [dns_value.replace('p=', 'p= ').replaceAll(';', ' ;')] };
 		expect(await found('dns.dkim')).toEqual([
-			{ level: 'ok', message: 's1._domainkey.example.com is the key that signs', fix: null },
+			{ level: 'ok', message: 's1._domainkey.example.com matches the signing key', fix: null },
 		]);
 	});
 });
 
-describe('the SPF record of a domain', () => {
-	it('causes a warning if there is none', async () => {
+describe('doctor’s check of SPF', () => {
+	it('warns if the domain has no SPF record', async () => {
 		server.zones['example.com'] = { TXT: ['some-other=thing'] };
 		expect(await found('dns.spf')).toEqual([
 			{
@@ -83,12 +83,12 @@ describe('the SPF record of a domain', () => {
 		]);
 	});
 
-	it('is a problem if there are two', async () => {
+	it('reports a problem if the domain has two SPF records', async () => {
 		server.zones['example.com'] = { TXT: ['v=spf1 mx -all', 'v=spf1 a -all'] };
 		expect(await found('dns.spf', 11)).toMatchObject([{ level: 'problem' }]);
 	});
 
-	it('belongs to the domain of the bounce address if there is one', async () => {
+	it('reads the record of the bounce address’s domain if a bounce address is set', async () => {
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@b.example.net']);
 		server.zones['example.com'] = {};
 		server.zones['b.example.net'] = { TXT: ['v=spf1 -all'], MX: [[10, 'mx.example.net']] };
@@ -101,8 +101,8 @@ describe('the SPF record of a domain', () => {
 	});
 });
 
-describe('the DMARC policy of a domain', () => {
-	it('may be published by a parent domain', async () => {
+describe('doctor’s check of DMARC', () => {
+	it('accepts the policy of a parent domain', async () => {
 		await project.json(['senders', 'add', 'news@mail.shop.example.org']);
 		await project.json(['senders', 'remove', 'news@example.com', '-y']);
 		server.zones['mail.shop.example.org'] = {};
@@ -112,7 +112,7 @@ describe('the DMARC policy of a domain', () => {
 		]);
 	});
 
-	it('causes a warning if there is none', async () => {
+	it('warns if no policy is published', async () => {
 		server.zones['example.com'] = {};
 		expect(await found('dns.dmarc')).toMatchObject([
 			{ level: 'warning', fix: '_dmarc.example.com. IN TXT "v=DMARC1; p=none"' },
@@ -123,7 +123,7 @@ describe('the DMARC policy of a domain', () => {
 describe('a domain that does not exist', () => {
 	const gone = { level: 'skipped', message: 'example.com does not exist', fix: null };
 
-	it('is reported once, without a proposal for its records', async () => {
+	it('is reported once, and the checks of its records are skipped', async () => {
 		expect(await found('dns.domain', 11)).toEqual([
 			{
 				level: 'problem',
@@ -134,7 +134,7 @@ describe('a domain that does not exist', () => {
 		for (const check of ['dns.dkim', 'dns.spf', 'dns.dmarc']) expect(await found(check, 11)).toEqual([gone]);
 	});
 
-	it('is also reported for the bounce address and for a key', async () => {
+	it('is also reported if the bounce address or a signing key uses it', async () => {
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.net']);
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.org', '--selector', 's1']);
 		server.zones['example.com'] = {};
@@ -175,7 +175,7 @@ describe.each([
 			{
 				check: 'dns.dkim',
 				level: 'warning',
-				message: 'mail of example.com is not signed here, and large providers want a signature',
+				message: 'mail from example.com is not signed here, and large providers require a signature',
 				fix: `mailctl --db ${project.db} engine dkim add --domain example.com --selector s1`,
 			},
 			{ check: 'dns.spf', ...skipped },

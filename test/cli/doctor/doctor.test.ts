@@ -129,7 +129,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('is checked completely up to 128 MiB, and above only with --full', async () => {
+	it('is fully checked only up to 128 MiB, unless --full is given', async () => {
 		expect(await found('database.sound')).toMatchObject([{ level: 'ok', message: 'no damage found' }]);
 		const db = new Database(project.db);
 		db.prepare('INSERT INTO attachments VALUES (?, 1, 1, NULL, zeroblob(?))').run(
@@ -141,7 +141,7 @@ describe('the file of a database', () => {
 			{
 				check: 'database.sound',
 				level: 'skipped',
-				message: expect.stringMatching(/^the file has 130 MiB, which mailctl .* doctor --full reads$/),
+				message: expect.stringMatching(/^the file has 130 MiB; mailctl .* doctor --full reads all of it$/),
 				fix: null,
 			},
 		]);
@@ -167,7 +167,7 @@ describe('the file of a database', () => {
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
 	});
 
-	it('is a problem if this user may not write to it, and other commands say so', async ({ skip }) => {
+	it('is a problem if this user may not write to it, and commands that write fail', async ({ skip }) => {
 		if (!makeReadOnly(project.db)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
@@ -176,7 +176,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('is reported as read-only if its folder is read-only', async ({ skip }) => {
+	it('is reported as read-only if its folder with all files is read-only', async ({ skip }) => {
 		if (!makeReadOnly(project.folder)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{
@@ -189,7 +189,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('is a problem if only its folder is read-only, for doctor and for other commands', async ({ skip }) => {
+	it('is a problem for doctor and other commands if only its folder is read-only', async ({ skip }) => {
 		if (!makeReadOnly(project.folder, project.db)) return skip('nothing can be mounted here');
 		const says = `${project.db}: this user may not write to its folder`;
 		expect(await found('database.file', [], 11)).toMatchObject([{ level: 'problem', message: says }]);
@@ -199,7 +199,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('is a problem with a newer schema, which an upgrade of mailctl fixes', async () => {
+	it('is a problem if its schema is newer, and doctor suggests an upgrade of mailctl', async () => {
 		const db = new Database(project.db);
 		db.pragma('user_version = 99');
 		db.close();
@@ -216,7 +216,7 @@ describe('permissions of files', () => {
 		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
 	}
 
-	it('of a database are corrected by one printed command, including its log and index', async () => {
+	it('of a database, its log and its index are corrected by one printed command', async () => {
 		const writer = new Database(project.db);
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");

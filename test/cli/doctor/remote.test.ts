@@ -160,7 +160,7 @@ it('doctor on another service changes nothing, and reports that the service is n
 		levels: { 'service.kind': 'ok', 'service.ready': 'skipped' },
 		writes: [],
 	});
-	expect(of('service.kind')?.message).toMatch(/^another service/);
+	expect(of('service.kind')?.message).toMatch(/^not a mailctl service/);
 });
 
 describe('an answer at a base URL', () => {
@@ -187,8 +187,8 @@ describe('an answer at a base URL', () => {
 				message: '/sub/lists/ answers 200 without lists: this is another service',
 				fix: 'check the base URL',
 			},
-			kind: { level: 'skipped', message: 'the service does not answer with lists' },
-			token: { level: 'skipped', message: 'the service does not answer with lists' },
+			kind: { level: 'skipped', message: 'the service does not return lists' },
+			token: { level: 'skipped', message: 'the service does not return lists' },
 		});
 	});
 
@@ -212,7 +212,7 @@ describe('an answer at a base URL', () => {
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
 	});
 
-	it('is quoted, but not in full, if the server says that it is not ready', async () => {
+	it('is shortened if it contains a long reason why the server is not ready', async () => {
 		const server = createServer(({ url = '' }, response) => {
 			response.statusCode = url === '/readyz' ? 503 : 200;
 			const detail = JSON.stringify({ detail: 'n'.repeat(5_000) });
@@ -345,14 +345,14 @@ describe('the connection to a server', () => {
 		});
 	});
 
-	it('causes a warning without TLS to another machine, and exit code 11 with --strict', async () => {
+	it('causes a warning if it leaves this machine without TLS, and exit code 11 with --strict', async () => {
 		const offline = [...connection, '--offline'];
 		const { code, of } = await doctor('http://mail.example.com', offline);
 		expect({ code, url: of('connection.url') }).toMatchObject({
 			code: 0,
 			url: {
 				level: 'warning',
-				message: 'plain http shows the token and all data on the way to mail.example.com',
+				message: 'plain http exposes the token and all data on the way to mail.example.com',
 				fix: 'use https://mail.example.com',
 			},
 		});
@@ -384,7 +384,7 @@ describe('the certificate of a server', () => {
 		return (await doctor(await listening(server, 'https'), more)).of('connection.certificate');
 	};
 
-	it('causes a warning if it expires soon, even with its authority in --ca-cert', async () => {
+	it('causes a warning if it expires soon, even if --ca-cert contains its authority', async () => {
 		const { ca, cert, key } = await makeCertificates(['DNS:first.example.com', 'IP:127.0.0.1']);
 		expect(await certificate(createTlsServer({ cert, key }), ca)).toMatchObject({
 			level: 'warning',
@@ -402,7 +402,7 @@ describe('the certificate of a server', () => {
 		expect(await certificate(server)).toMatchObject({
 			level: 'problem',
 			message: expect.stringMatching(message),
-			fix: 'if you run your own authority, name it with --ca-cert FILE',
+			fix: 'if you run your own certificate authority, give its certificate with --ca-cert FILE',
 		});
 	});
 });

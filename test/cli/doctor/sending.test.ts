@@ -38,7 +38,7 @@ describe('the settings for sending', () => {
 	});
 	const set = (name: string, value: string) => project.json(['engine', 'settings', 'set', name, value]);
 
-	it('are a problem without a sender or mail server, and doctor prints the command to add it', async () => {
+	it('are a problem without a sender or a mail server, and doctor prints the command that adds one', async () => {
 		const line = `mailctl --db ${project.db}`;
 		expect(await found(project.db, 'settings.senders')).toEqual([
 			{
@@ -75,7 +75,7 @@ describe('the settings for sending', () => {
 	});
 
 	it.each([
-		[null, 'mail.example.com', /^no public URL is set, so mails have no links/],
+		[null, 'mail.example.com', /^no public URL is set, so mails have no tracking/],
 		[null, '127.0.0.1:25', /^no public URL is set, so links in mails lead to this machine/],
 		['http://localhost:8080', 'mail.example.com', /works only on this machine/],
 		['http://mail.example.com', 'mail.example.com', /plain http/],
@@ -99,7 +99,7 @@ describe('the public URL', () => {
 		]);
 	});
 
-	it('is a warning if it does not answer', async () => {
+	it('causes a warning if it does not answer', async () => {
 		const project = await makeProject();
 		await project.json(['engine', 'settings', 'set', 'public_url', 'http://127.0.0.1:4']);
 		expect(await found(project.db, 'connection.public-url')).toMatchObject([
@@ -174,7 +174,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 	});
 
-	it('is a problem if it rejects the password, and each command prints how to set it', async () => {
+	it('is a problem if it rejects the password, and each command prints how to set the password', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -189,7 +189,7 @@ describe('the mail server', () => {
 			expect((await project.run(words)).stderr, words.join(' ')).toContain(`\nhint: ${hint}\n`);
 	});
 
-	it('causes only a warning with an expired certificate, because TLS is optional here', async () => {
+	it('causes only a warning if its certificate has expired and TLS is optional', async () => {
 		const { cert, key } = await makeExpiredCertificates(['IP:127.0.0.1']);
 		const { db } = await on(await startSmtpSink({ cert, key, disabledCommands: [] }), plain);
 		expect(await found(db, 'smtp.certificate')).toEqual([
@@ -275,7 +275,7 @@ describe('doctor’s check of the queue', () => {
 					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait, which may have been sent since$/,
 				),
 				fix: [
-					'cancel messages that were sent after the backup, then resume:',
+					'cancel the queued messages that were sent after the backup, then resume:',
 					`mailctl --db ${db} messages list --status queued`,
 					`mailctl --db ${db} messages list --status deferred`,
 					`mailctl --db ${db} messages cancel UUID`,
@@ -353,7 +353,7 @@ describe('doctor’s check of the queue', () => {
 		]);
 	});
 
-	it('prints which process stopped while it was sending, and how many messages', async () => {
+	it('prints which process stopped, and how many messages it was sending', async () => {
 		await withStore((store) =>
 			store.queue.lease({ ...leasing(), owner: `elsewhere:4711:${randomUUID()}`, max: 2 }),
 		);
@@ -414,7 +414,7 @@ describe('doctor’s check of the queue', () => {
 		]);
 	});
 
-	it('reports that the clock was set back if a stored time is later', async () => {
+	it('reports a problem if this machine’s clock is behind the time of a record', async () => {
 		expect(await found(db, 'database.clock', later(-48))).toMatchObject([
 			{
 				level: 'problem',

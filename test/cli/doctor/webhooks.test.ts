@@ -92,7 +92,9 @@ describe('a webhook', () => {
 		due_at: systemClock.now() + seconds * microsPerSecond,
 	});
 
-	it.each([0, 3, 30])('causes a warning while a delivery of %i hours ago is still retried', async (hours) => {
+	it.each([
+		0, 3, 30,
+	])('causes a warning while mailctl still retries a delivery that failed %i hours ago', async (hours) => {
 		const db = await notified(again(1_230), ago(hours));
 		expect(await found(db)).toMatchObject({
 			code: 0,
@@ -108,7 +110,7 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('is fine if a later call was accepted, unless one has been failing for over a day', async () => {
+	it('is fine after a later call succeeds, unless an earlier call has been failing for over a day', async () => {
 		const taken = { kind: 'delivered' as const, answer: { ...answer, status: 204 } };
 		expect((await found(await notified(again(0), ago(3), taken))).findings).toMatchObject([{ level: 'ok' }]);
 		expect((await found(await notified(again(0), ago(30), taken))).findings).toMatchObject([

@@ -70,7 +70,7 @@ describe('colours of the bar chart', () => {
 });
 
 describe('the sparkline', () => {
-	it('prints a line for each series, with the highest number of a day', () => {
+	it('prints one line per series, with its highest daily value', () => {
 		expect(sparkChart(days, { width: 80, unicode: true })).toEqual([
 			'sent   ▁▁█ max 1,000',
 			'opened ▁▁▃ max 333',

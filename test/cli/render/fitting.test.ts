@@ -44,13 +44,13 @@ describe('a table that is too wide', () => {
 		expect(leftOut).toEqual([]);
 	});
 
-	it('drops optional columns if short texts are not enough, the widest first, and reports them', async () => {
+	it('drops the widest optional columns first if shortening is not enough, and returns their headers', async () => {
 		expect(await at(90)).toMatchObject({ leftOut: ['SUBJECT'] });
 		expect(await at(73)).toMatchObject({ leftOut: ['SUBJECT', 'TAG'] });
 		expect(second((await at(73)).text)).toBe('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  sent');
 	});
 
-	it('shortens names as it shortens texts, but keeps addresses whole', async () => {
+	it('shortens names like other texts, but keeps addresses whole', async () => {
 		const named: Columns<Row> = [
 			column('to', 'TO', { isKept: 'address' }),
 			column('subject', 'NAME', { isKept: 'name' }),

@@ -44,13 +44,13 @@ describe('the pager', () => {
 		return printed.join('');
 	};
 
-	it('reads the text, and finds options for less in its environment', async () => {
+	it('reads the text from stdin, and gets LESS=FRX in its environment', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-pager-')), 'shown');
 		expect(await shown(`{ cat; echo $LESS; } > '${file}'`, 'Ünïcode\n')).toBe('');
 		expect(await readFile(file, 'utf8')).toBe('Ünïcode\nFRX\n');
 	});
 
-	it('may exit early or fail without an error of mailctl', async () => {
+	it('may exit early or fail, and mailctl reports no error', async () => {
 		const long = 'line\n'.repeat(1_000_000);
 		expect(await shown('head -n 1 > /dev/null', long)).toBe('');
 		expect(await shown('exit 3', long)).toBe('');
@@ -98,7 +98,7 @@ describe('the pager for long output', () => {
 		expect(plain).toEqual({ printed: expect.stringContaining(text), paged: '' });
 	});
 
-	it('gets no result of --query', async () => {
+	it('is not used for the result of --query', async () => {
 		const argv = ['engine', 'status', '-o', 'json', '--query', 'time_zone'];
 		expect(await atTerminal(argv)).toEqual({ printed: '"UTC"\n', paged: '' });
 	});

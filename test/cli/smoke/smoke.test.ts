@@ -94,7 +94,7 @@ describe('smoke on a database', () => {
 		});
 	});
 
-	it('deletes only what earlier runs left with --cleanup-only', async () => {
+	it('with --cleanup-only deletes only the records that earlier runs left', async () => {
 		const run = '20261121T081237-3fa9c2';
 		for (const name of [`mailctl-smoke-${run}-patched`, 'mailctl-smoke-tests', 'News'])
 			await project.json(['lists', 'create', '--name', name, '--email-reason', 'r']);

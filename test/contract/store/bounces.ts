@@ -74,7 +74,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(0);
 		});
 
-		it('counts once, even if the same mail or another one about the message arrives later', async () => {
+		it('counts once, even if the same report or a second report about the message arrives', async () => {
 			const message = await sent('ann@example.org');
 			const first = report(message, [failed('ann@example.org')]);
 			await store.writes.recordReport(first);
@@ -109,7 +109,7 @@ export function describeBounces(open: OpenEmpty): void {
 			});
 		});
 
-		it('suppresses each recipient who complains, and leaves the message sent', async () => {
+		it('suppresses each recipient who complains, and does not change the state of the message', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org', withCopies);
 			const complain = (address: string) =>
@@ -138,7 +138,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['victim@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('matches the same mailbox at a host of the recipient’s domain, and no other', async () => {
+		it('is hard for the recipient’s mailbox at a subdomain, and soft for another mailbox or domain', async () => {
 			const byHost = async (address: string) =>
 				store.writes.recordReport(report(await sent('ann@example.org'), [failed(address)]));
 			expect(await byHost('joann@mx1.example.org')).toMatchObject({ effect: 'soft_bounce' });
@@ -153,7 +153,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await suppressions()).toBe(0);
 		});
 
-		it('of a copy leaves the message sent', async () => {
+		it('for a copy does not change the state of the message', async () => {
 			const message = await sent('ann@example.org', withCopies);
 			expect(await store.writes.recordReport(report(message, [failed('bob@example.org')]))).toMatchObject({
 				effect: 'hard_bounce',

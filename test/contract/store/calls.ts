@@ -93,7 +93,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await open(own)).toMatchObject({ kind: 'opened' });
 		});
 
-		it('can be canceled except for leased messages, and is finished after their outcome', async () => {
+		it('can be canceled except for leased messages, and is finished when those have an outcome', async () => {
 			const campaign = newUuid();
 			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
 			await sendBulk(['d@example.org', 'e@example.org'], { campaign });
@@ -127,7 +127,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 		});
 
-		it('cannot be canceled and forgotten, because its calls count as released', async () => {
+		it('cannot be canceled with forget, because its calls count as released', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			expect(await store.writes.cancelCampaign({ campaign, forget: true, now: noon })).toEqual({
 				kind: 'released',

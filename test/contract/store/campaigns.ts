@@ -238,7 +238,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			expect(await countsOf(id)).toEqual({ staged: 3, suppressed: 0, rejected: 1, left_out: 1 });
 		});
 
-		it('use the subscriber in the list of the campaign, and skip inactive ones', async () => {
+		it('take meta from the subscribers of the campaign’s list, and skip inactive subscribers', async () => {
 			await newField(store, 'city');
 			const [news, other] = [await newList(store), await newList(store, 'Other')];
 			await newSubscriber(store, news, 'a@example.org', { meta: { city: 'Oslo' } });

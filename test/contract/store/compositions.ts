@@ -76,7 +76,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished(noon + hour)).toEqual([]);
 		});
 
-		it('does not count a slow worker that is alive as a crash', async () => {
+		it('has no crash counted for a slow worker that is alive', async () => {
 			const slow = await leased(noon);
 			await store.queue.beginComposing(slow);
 			expect(await lease(store, { now: noon + hour })).toEqual([]);

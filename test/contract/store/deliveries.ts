@@ -91,7 +91,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			});
 		});
 
-		it('are created once for people, once for bots, and once for each clicked link', async () => {
+		it('for clicks are created once for each link, separately for people and bots', async () => {
 			await hookOf('REDIRECTED');
 			const message = await sent();
 			const click = (link: number, machine: boolean) =>
@@ -191,7 +191,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 				...more,
 			});
 
-		it('are due only once if a replay repeats one that waits', async () => {
+		it('that wait for a retry are not duplicated by a replay', async () => {
 			const { hook, leased } = await one();
 			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
 			expect(await again(hook, { deliveries: [leased.delivery] })).toMatchObject({ count: 1 });

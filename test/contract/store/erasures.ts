@@ -47,7 +47,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await create('bob@example.org')).toMatchObject(refusal);
 		});
 
-		it('clears sent messages and keeps them in figures', async () => {
+		it('clears sent messages but does not change the figures', async () => {
 			await newField(store, 'city');
 			await newSubscriber(store, list_id, ann, { name: 'Ann', meta: { city: 'Oslo' } });
 			await send(store, [ann], { list_id, variables: ['city'], context: { order: '77' } });
@@ -68,7 +68,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await figures(store)).toEqual(before);
 		});
 
-		it('makes the links of old mails have no effect', async () => {
+		it('disables the links in earlier mails', async () => {
 			await send(store, [ann], { type: 'BULK' });
 			const id = await deliver(store, { kind: 'sent', reply: accepted250 });
 			await erase();
@@ -113,7 +113,7 @@ export function describeErasures(open: OpenEmpty): void {
 			});
 		});
 
-		it('removes the address from results of campaigns, whether or not they have a message', async () => {
+		it('removes the address from all campaign results, even from rejected rows', async () => {
 			const campaign = campaignOf('job');
 			await store.writes.openCampaign(campaign);
 			await put(store, campaign.id, 0, [ann, 'Ann@example.org', 'bob@example.org']);

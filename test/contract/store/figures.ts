@@ -53,7 +53,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect((await store.reads.checkCounts({})).figures).toBe(0);
 		});
 
-		it('count clicks by link, and each message once for each link, with and without bots', async () => {
+		it('of a link count its clicks and the messages with a click, with and without bots', async () => {
 			const first = await sent({ campaign: 'c' });
 			const second = await sent({ campaign: 'c' });
 			const other = await sent({ campaign: 'other' });

@@ -42,7 +42,7 @@ export function describeLimits(open: OpenEmpty): void {
 		const domains = (leased: readonly Leased[]) => leased.map(({ to }) => to.split('@')[1]).sort();
 		const turn = (now: Micros) => store.reads.nextTurn({ scope: null, now });
 
-		it('allow as many messages as they say, and more once those have left the window', async () => {
+		it('allow the given number of messages within the window, and more after it', async () => {
 			await limit({ send_limit: '3/1h' });
 			await send(store, people('a.test', 5));
 			const first = await lease(store);
@@ -53,7 +53,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('count a message from the time of its outcome, also for a lease requested earlier', async () => {
+		it('count a message for one window after its outcome, even for a worker whose clock is behind', async () => {
 			await limit({ send_limit: '2/10s' });
 			await send(store, people('a.test', 4));
 			await settleSent(await lease(store), noon + 3 * second);
@@ -78,7 +78,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toHaveLength(1);
 		});
 
-		it('of one domain do not delay other domains, and cost no attempt', async () => {
+		it('for one domain do not delay other domains, and a delay does not count as an attempt', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=2/1h' });
 			const { answer } = await send(store, [...people('slow.test', 5), ...people('fast.test', 3)]);
 			expect(domains(await lease(store))).toEqual([
@@ -99,7 +99,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'big.test', 'big.test', 'big.test']);
 		});
 
-		it('of one domain apply together if there are several', async () => {
+		it('for the same domain all apply at once', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=3/1h, slow.test=1/10s' });
 			await send(store, people('slow.test', 5));
 			const counts: number[] = [];
@@ -128,7 +128,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(look + second)).toBeNull();
 		});
 
-		it('make as many messages due as fit, and leave the others waiting', async () => {
+		it('make only as many messages due as they allow, while the others wait', async () => {
 			await limit({ recipient_domain_limits: '*=10/10s' });
 			await send(store, people('a.test', 200));
 			await settleSent(await lease(store), noon);
@@ -139,7 +139,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await due(later)).toBe(0);
 		});
 
-		it('make a thousand messages due at a time after a limit is removed', async () => {
+		it('that are removed make waiting messages due, at most a thousand at a time', async () => {
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			for (const block of ['a', 'b', 'c'])
 				await send(
@@ -211,7 +211,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await leaseAt(left + second)).toHaveLength(2);
 		});
 
-		it('delay nothing after the leases of a killed worker leave the window', async () => {
+		it('delay nothing after a killed worker’s leases have expired and one window has passed', async () => {
 			await limit({ send_limit: '2/10s' });
 			const { answer } = await send(store, people('a.test', 4));
 			await lease(store);
@@ -273,7 +273,7 @@ export function describeLimits(open: OpenEmpty): void {
 			const ids = async (domain: string, count: number) =>
 				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
 
-			it('are none without settings, or before a limit is used up', async () => {
+			it('do not exist without settings, or before a limit is used up', async () => {
 				const [id = ''] = await ids('a.test', 1);
 				expect(await holding(noon)).toEqual([]);
 				expect(await waits(noon)).toEqual([]);
@@ -286,7 +286,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id, now: noon })).toEqual([]);
 			});
 
-			it('are listed with a message count, and when the first and last message may be sent', async () => {
+			it('are listed with the number of messages, and when the first and last message may be sent', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h, *=1/1h' });
 				await send(store, [...people('a.test', 5), ...people('b.test', 2), ...people('c.test', 1)]);
 				await settleSent(await lease(store), noon);
@@ -326,7 +326,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await holding(noon + second)).toMatchObject([{ messages: 1, next_at: noon + second + hour }]);
 			});
 
-			it('are shown for one message with limit and time', async () => {
+			it('are listed for one message, with the time when it may be sent', async () => {
 				await limit({ recipient_domain_limits: 'a.test=1/1h, *=9/1s' });
 				const [first = '', second_ = '', third = ''] = await ids('a.test', 3);
 				const [other = ''] = await ids('b.test', 1);
@@ -346,7 +346,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id: other, now: noon + second })).toEqual([]);
 			});
 
-			it('are absent after the limit is removed', async () => {
+			it('are no longer reported after they are removed', async () => {
 				await limit({ recipient_domain_limits: '*=1/1h' });
 				const [, waiting = ''] = await ids('a.test', 2);
 				await settleSent(await lease(store), noon);

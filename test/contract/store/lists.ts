@@ -10,7 +10,7 @@ export function describeLists(open: OpenEmpty): void {
 			return () => store.close();
 		});
 
-		it('count their new subscribers by time, and nothing after they are deleted', async () => {
+		it('count the new subscribers of each day, except deleted ones', async () => {
 			const day = { from: '2026-03-10', to: '2026-03-11', campaign: null, lists: true } as const;
 			expect((await store.reads.reportDetails(day)).lists).toEqual([]);
 			const id = await newList(store);

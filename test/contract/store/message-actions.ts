@@ -79,7 +79,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			}
 		}
 
-		it('makes a retried message due at once, with its attempts and a new fence', async () => {
+		it('makes a deferred message due at once on retry, and keeps its number of attempts', async () => {
 			const deferred = await into.deferred(store);
 			expect(await lease(store)).toEqual([]);
 			await act(deferred, 'retry');

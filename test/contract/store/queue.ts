@@ -98,7 +98,7 @@ export function describeQueue(open: OpenEmpty): void {
 
 		const replyOf = async (id = '') => (await store.reads.getMessage({ id }))?.message.last_reply;
 
-		it('cancels bulk mail at the lease after an unsubscription, and leases the next message', async () => {
+		it('cancels a bulk message to an unsubscribed address, and leases the next message instead', async () => {
 			const bulk = await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK' });
 			const ids = bulk.answer.messages.map(({ id }) => id);
 			await store.writes.recordEvents({ events: [eventOf(ids[0] ?? '', 'UNSUBSCRIBED')] });
@@ -135,7 +135,7 @@ export function describeQueue(open: OpenEmpty): void {
 			]);
 		});
 
-		it('returns one result for each outcome, in order, also for unknown messages', async () => {
+		it('returns one result for each reported delivery, in the same order, even for an unknown message', async () => {
 			const id = await one();
 			await lease(store);
 			const outcome = { kind: 'sent', reply: accepted250 } as const;
@@ -188,7 +188,7 @@ export function describeQueue(open: OpenEmpty): void {
 }
 
 export function describeQueuePauses(open: OpenEmpty): void {
-	describe('a paused queue', () => {
+	describe('a queue that can pause', () => {
 		let store: Store;
 		beforeEach(async () => {
 			store = await open(fixedClock);
@@ -200,7 +200,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 		const fault = (reason: string, retry_at: number, now = noon) =>
 			store.queue.pause({ kind: 'fault', reason, retry_at, now });
 
-		it('leases nothing until it is resumed, and loses nothing', async () => {
+		it('leases nothing while paused, and loses no message', async () => {
 			await send(store, ['a@example.org']);
 			await pause('moving house');
 			expect(await lease(store)).toEqual([]);
@@ -212,7 +212,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await lease(store)).toMatchObject([{ to: 'a@example.org', attempts: 0 }]);
 		});
 
-		it('counts faults in a row and keeps the latest retry time', async () => {
+		it('counts consecutive faults of the mail server, and keeps the latest retry time', async () => {
 			await send(store, ['a@example.org']);
 			await fault('connect: refused', noon + hour);
 			await fault('auth: 535 No', noon + 1, noon + hour);
@@ -224,7 +224,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('counts refusals of the sender without a pause, and starts again after a resume', async () => {
+		it('does not pause when servers refuse the sender, but counts the refusals until a resume', async () => {
 			const refuse = (reason: string) =>
 				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
 			await refuse('mail: 553 No');
@@ -238,7 +238,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('makes messages due that a refusal of the sender deferred, and no others, when it is resumed', async () => {
+		it('makes a deferred message due on resume only if a server refused its sender', async () => {
 			const said = (code: number, enhanced: string | null) =>
 				({ phase: 'rcpt', code, enhanced, text: 'No' }) as const;
 			const replies = [said(550, '5.7.1'), said(554, null), said(552, '5.7.0'), said(552, null), busy451];
@@ -256,7 +256,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(due.map(({ to }) => to)).toEqual(['r0@slow.example', 'r1@slow.example', 'r2@slow.example']);
 		});
 
-		it('holds a message that a worker gave back until its new time, and counts no attempt', async () => {
+		it('waits before it leases a message that a worker gave back, and counts no attempt', async () => {
 			await send(store, ['a@example.org']);
 			await deliver(store, { kind: 'released', why: 'infrastructure', due_at: noon + hour });
 			expect(await lease(store)).toEqual([]);

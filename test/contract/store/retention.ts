@@ -133,7 +133,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await messageIds(store)).toHaveLength(sent.length);
 	});
 
-	it('retention keeps every figure in reports, recounts and repairs, also in another time zone', async () => {
+	it('retention changes no figure in reports, even after a repair or a change of time zone', async () => {
 		const { store, expire, run, count } = await open();
 		const { campaign } = await happened(store);
 		const before = await told(store, campaign);
@@ -191,7 +191,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await store.reads.checkCounts({})).figures).toBe(0);
 	});
 
-	it('retention deletes messages of a campaign with its left-out and rejected rows, and keeps name and counts', async () => {
+	it('retention deletes the messages and results of a campaign, and keeps its name and counts', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const command = campaignOf('rows', { ...bulk, variables: ['name'] });
@@ -239,7 +239,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await status()).toEqual(before);
 	});
 
-	it('retention keeps the message counts of a campaign of send calls, and shows them to its client', async () => {
+	it('retention keeps the message counts of a campaign from one client, and shows them to this client', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const campaign = newUuid();
@@ -406,7 +406,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);
 	});
 
-	it('keep_events deletes opens beside thousands of bounces of the same time', async () => {
+	it('keep_events deletes every open, even if thousands of bounces have the same time', async () => {
 		const { store, expire, run, count } = await open();
 		const { sent } = await happened(store);
 		const [message] = sent;
@@ -449,7 +449,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		}
 	});
 
-	it('a campaign is recognized as the same mail after its bodies are deleted', async () => {
+	it('a repeated campaign is detected even after keep_bodies deleted its text', async () => {
 		const { store, expire, count } = await open();
 		await verify(store);
 		const command = campaignOf('rows');

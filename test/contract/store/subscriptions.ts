@@ -98,7 +98,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await left()).toEqual([list_id]);
 			});
 
-			it('end in all lists if the person or the setting says so', async () => {
+			it('end in every list if the person chooses all lists, or unsubscribe_scope is all', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const event = eventOf(message, 'UNSUBSCRIBED', { from_all_lists: true });

@@ -79,7 +79,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
-		it('are compared with the stored ones and with earlier ones of the batch', async () => {
+		it('are counted the same when the store only compares them as when it adds them', async () => {
 			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
 			const rows = ends.map((expires_at) => row(ann, { expires_at }));
 			const compared = await store.reads.compareSuppressions({ rows, now: noon });
@@ -99,7 +99,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(bulk);
 		});
 
-		it('cancel accepted messages at the lease: bulk messages, and for some reasons all', async () => {
+		it('cancel queued bulk messages, and also transactional ones after a hard bounce or complaint', async () => {
 			const queued = async (reason: NewSuppression['reason'], type: 'TRANSACTIONAL' | 'BULK') => {
 				const to = `${newUuid()}@example.org`;
 				const { answer } = await send(store, [to], { type });
@@ -129,7 +129,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(submission?.envelope).toMatchObject({ cc: [bob], bcc: [] });
 		});
 
-		it('make a lease name the cc and bcc addresses that they block', async () => {
+		it('block an address in cc even in messages that were accepted before', async () => {
 			const cc = [`Ann <${ann}>`, bob];
 			const envelope = { from: 'desk@example.org', reply_to: [], cc, bcc: [], headers: {} };
 			const to = ['carl@example.org', 'dora@example.org'];
@@ -140,7 +140,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
 		});
 
-		it('for soft bounces need five in a row over a week for one address', async () => {
+		it('are created after five consecutive soft bounces of one address that span a week', async () => {
 			const { id } = await newSubscriber(store, list_id, ann);
 			const fail = async (to: string, at: number) => {
 				await send(store, [to], { now: at });

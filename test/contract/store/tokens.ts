@@ -36,7 +36,7 @@ export function describeTokens(open: OpenEmpty): void {
 			]);
 		});
 
-		it('have a new first key after 90 days, and keep the old keys', async () => {
+		it('include a new key after 90 days, ahead of the old keys', async () => {
 			const ensure = (id: number, now: number) =>
 				store.writes.ensureKey({
 					purpose: 'tracking',

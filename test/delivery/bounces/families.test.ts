@@ -152,7 +152,7 @@ describe('a report is recognized', () => {
 		expect(named(Buffer.from(text.replaceAll('\n', '\r')))).toEqual(['ann@example.org']);
 	});
 
-	it('with the outer recipient only, if it returns another bounce report', () => {
+	it('with only its own recipient, even if it returns another bounce', () => {
 		const inner = `From: MAILER-DAEMON@a.example\nSubject: failure notice\n\n<inner@example.org>:\n550 5.1.1 unknown\n`;
 		expect(
 			namedBy(
@@ -342,7 +342,7 @@ describe('any other mail', () => {
 		expect(['not_a_report', 'auto_reply']).toContain(readReport(mail(header, body)).kind);
 	});
 
-	it('is not a report if it is one that a person forwards', () => {
+	it('is not a report, even if a person forwards a bounce in it', () => {
 		const [, parts] = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1')
 			.toString()
 			.split('\r\n\r\n--b 1');

@@ -23,7 +23,7 @@ const entry = (...lines: string[]) =>
 	['Reporting-MTA: dns; mx.example.net', '', 'Final-Recipient: rfc822; ann@example.org', ...lines].join('\n');
 
 describe('a delivery status (RFC 3464)', () => {
-	it('is read with its servers, envelope id, codes, returned message, and places', () => {
+	it('yields its servers, envelope id, codes and returned message, with part and line numbers', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'Original-Envelope-Id: job+3D7',
@@ -118,7 +118,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(short(dsn(status))).toEqual(expected);
 	});
 
-	it('that refuses the sender or the content is a soft bounce that is not counted', () => {
+	it('is an uncounted soft bounce if the server refused the sender or the content', () => {
 		for (const said of [
 			'550 5.7.1 Rejected as spam',
 			'550 5.7.26 Unauthenticated email',

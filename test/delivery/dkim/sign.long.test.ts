@@ -83,7 +83,7 @@ describe('a signed message', () => {
 		expect(signMessageHere(message, keys).equals(signed)).toBe(true);
 	});
 
-	it('is unchanged without keys', async () => {
+	it('equals the original message if there are no keys', async () => {
 		expect(await signMessage(message, [])).toBe(message);
 	});
 });

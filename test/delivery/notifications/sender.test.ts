@@ -157,7 +157,7 @@ describe('the sender of notifications', () => {
 		expect(events).toContainEqual({ kind: 'webhook_stopped', webhook_id: hook, url });
 	});
 
-	it('calls the new URL of a webhook that is changed before its old target answers 410', async () => {
+	it('sends a delivery to the new URL if the webhook changes before the old URL answers 410', async () => {
 		const fine = await target(status(200));
 		const gone = await target((response) => {
 			const patched = store.writes.patchWebhook({ id: hook, patch: { url: fine.url } });
@@ -172,7 +172,7 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
-	it('calls again at once if a delivery is due again when its outcome is recorded', async () => {
+	it('calls again at once if a delivery becomes due while a lease finds none', async () => {
 		const fine = await target(status(200));
 		const asked = withResolvers();
 		const recorded = withResolvers();

@@ -160,7 +160,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('break the dialogue if they accept a body before the client sent it', async () => {
+	it('break the dialogue if one accepts the body before the client sends it', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');
@@ -168,7 +168,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('that answer no command close the connection, and change no earlier outcome', async () => {
+	it('close the connection if one answers no command, and leave earlier outcomes unchanged', async () => {
 		const { send, hear, ended, state, dialogue } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -178,7 +178,7 @@ describe('replies that do not match the commands', () => {
 		expect(await dialogue.send(mailTo('b@example.net'))).toBeNull();
 	});
 
-	it('without a line end close the connection', async () => {
+	it('close the connection if a very long line does not end', async () => {
 		const { send, hear, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', `250-${'x'.repeat(70_000)}`);
@@ -264,7 +264,7 @@ describe('the extensions of a server', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SIZE=20\r\n']);
 	});
 
-	it('never let an address add a command', async () => {
+	it('do not let an address with a line break add a command', async () => {
 		const { dialogue, packets } = talk();
 		const mail = mailTo('a@example.net>\r\nRCPT TO:<evil@example.net');
 		expect(await dialogue.send(mail)).toMatchObject({ kind: 'unsendable' });

@@ -122,7 +122,7 @@ describe('an event', () => {
 		});
 	});
 
-	it('contains no control characters, no text over its limit, and no half of a character', () => {
+	it('contains no control characters, no text over its limit, and no half of a surrogate pair', () => {
 		expect(seen('a\u0000b\r\nc\u001b[1m\u2028d').user_agent).toBe('a b c [1m d');
 		expect(seen('x'.repeat(501)).user_agent).toBe('x'.repeat(500));
 		expect(seen(`${'x'.repeat(499)}😀`).user_agent).toBe('x'.repeat(499));

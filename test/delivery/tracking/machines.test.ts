@@ -85,7 +85,7 @@ describe('a request', () => {
 describe('clicks on several links of one message', () => {
 	const second = 1_000_000;
 
-	it('count as a bot’s, starting with the third link within ten seconds', () => {
+	it('are by a bot once three links are clicked within ten seconds', () => {
 		const window = new ClickWindow();
 		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
 			window.isBurst({ message: 'm', link, at: at * second }),
@@ -93,7 +93,7 @@ describe('clicks on several links of one message', () => {
 		expect(clicks).toEqual([false, false, false, false, true, true, true]);
 	});
 
-	it('are by a person if they are slow, and are counted separately for each message', () => {
+	it('are by a person if they are slow, and clicks on other messages do not count', () => {
 		const window = new ClickWindow();
 		expect([0, 1, 2, 3].map((link) => window.isBurst({ message: 'm', link, at: link * 6 * second }))).toEqual(
 			[false, false, false, false],

@@ -165,7 +165,7 @@ describe('a call without a complete answer', () => {
 		expect(classify(error).exit).toBe(6);
 	});
 
-	it('has one second more for each 256 KiB that it uploads', async () => {
+	it('waits one second longer for each 256 KiB that it uploads', async () => {
 		service.introduce(json({ service: 'mailctl', version: '1.2.3', extensions: ['attachments'] }));
 		service.answer({ kind: 'silent' });
 		const { api } = client({ remote: { timeoutMs: 250, retries: 0 } });

@@ -80,7 +80,7 @@ describe('every request', () => {
 });
 
 describe('request bodies', () => {
-	it('contain meta as JSON text (13)', async () => {
+	it('contain meta as JSON text', async () => {
 		service.answer(json(subscriber));
 		const subscribers = client.api.subscribers(3);
 		const input = { email: 'a@example.com', meta: { city: 'Oslo', n: 1 } };
@@ -96,7 +96,7 @@ describe('request bodies', () => {
 		expect(last()[2]).toEqual({ is_active: false });
 	});
 
-	it('of a PUT contain every field, so that no old value stays (11)', async () => {
+	it('of a PUT contain every field, so that no old value stays', async () => {
 		const { api } = client;
 		service.answer(json(subscriber));
 		await api.subscribers(3).replace(5, { email: 'a@example.com' });

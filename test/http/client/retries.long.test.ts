@@ -109,7 +109,7 @@ describe('a request that was not processed is repeated', () => {
 	});
 });
 
-describe('a request that may have been processed is repeated if that has no other effect', () => {
+describe('a request that may have been processed is repeated if repeating is safe', () => {
 	const faults: [string, Act][] = [
 		['a 500', broken(500)],
 		['a 502', broken(502)],
@@ -166,7 +166,7 @@ describe('a request that may have been processed is repeated if that has no othe
 		expect(await failure(client.api.send(message))).toMatchObject({ code: 'conflict' });
 	});
 
-	it('and stays uncertain whatever later attempts return', async () => {
+	it('and stays uncertain after a later 429 or 503, but not after a refusal', async () => {
 		const { api } = client;
 		service.answer({ kind: 'cut' }, throttled('61'));
 		expect(await failure(api.lists.delete(1))).toMatchObject({ code: 'throttled', unanswered: true });
@@ -201,7 +201,7 @@ describe('a request that may have been processed is repeated if that has no othe
 		await hasty.close();
 	});
 
-	it('and a DELETE that finds nothing after a lost connection has succeeded', async () => {
+	it('and a DELETE succeeds if its repetition after a lost connection gets a 404', async () => {
 		const gone: Act = { kind: 'json', status: 404, body: { detail: 'Not found.' } };
 		service.answer({ kind: 'cut' }, gone);
 		await client.api.lists.delete(1);

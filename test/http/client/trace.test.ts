@@ -25,7 +25,7 @@ describe('the trace', () => {
 		expect(untimed()).toEqual(['> GET /sub/lists/?page=1', '< 200 in N ms, 52 bytes']);
 	});
 
-	it('contains the errors that a service answers, and reports a missing answer', async () => {
+	it('contains the error that a service returns, and reports a missing answer', async () => {
 		service.answer({ kind: 'text', status: 500, text: `Oops\n${'x'.repeat(2_000)}` }, { kind: 'cut' });
 		await client.api.lists.get(1).catch(() => null);
 		await client.api.lists.get(1).catch(() => null);
@@ -87,7 +87,7 @@ describe('a raw request', () => {
 		expect(lines.join('\n')).not.toContain('another');
 	});
 
-	it('gets a compressed answer decoded, with repeated headers joined', async () => {
+	it('returns the decompressed body, and joins repeated headers', async () => {
 		service.answer({ kind: 'bomb', bytes: 1_000 });
 		const { body, durationMs } = await client.exchange({ method: 'GET', path: '/x' });
 		expect(body.length).toBe(1_000);

@@ -42,7 +42,7 @@ describe('certificates', () => {
 		]);
 	});
 
-	it('end the call with exit 6 before anything is sent if they are unknown', async () => {
+	it('that are not trusted end the call with exit 6 before a request is sent', async () => {
 		const { url, seen } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url, remote: { retries: 3 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
@@ -78,7 +78,7 @@ describe('certificates', () => {
 		expect(warnings).toEqual([`--insecure: the certificate of ${new URL(url).host} is not verified`]);
 	});
 
-	it('in an invalid --ca-cert file cause a clear error', async () => {
+	it('cause a network error if the --ca-cert file is invalid', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(
 			client({ baseUrl: url, remote: { caCert: '-----BEGIN CERTIFICATE-----\nnonsense' } }).api.lists.page(
@@ -88,7 +88,7 @@ describe('certificates', () => {
 		expect(error.code).toBe('network');
 	});
 
-	it('are required: plain http to a TLS port fails', async () => {
+	it('cannot be bypassed with plain HTTP to a TLS port', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url.replace('https:', 'http:') }).api.lists.page({}));
 		expect([6, 7]).toContain(classify(error).exit);
@@ -134,7 +134,7 @@ describe('a proxy', () => {
 		expect(target.seen[0]).toMatchObject({ url: '/sub/lists/', headers: { host: 'mail.example.com' } });
 	});
 
-	it('gets its own credentials, and the server does not', async () => {
+	it('gets the proxy credentials, which the server never receives', async () => {
 		const { host, plain } = await proxy({ to: portOf(target.url) });
 		const { api } = client({
 			baseUrl: 'http://mail.example.com',
@@ -244,7 +244,7 @@ describe('connections', () => {
 		expect(connections()).toBe(30);
 	});
 
-	it('are at most 16 for any number of calls', async () => {
+	it('are limited to 16, however many calls run at once', async () => {
 		const { url, connections, seen } = await service();
 		const { api } = client({ baseUrl: url });
 		await Promise.all(Array.from({ length: 100 }, () => api.lists.page({})));
@@ -252,7 +252,7 @@ describe('connections', () => {
 		expect(connections()).toBeLessThanOrEqual(16);
 	});
 
-	it('close with the client, and their calls end', async () => {
+	it('close with the client, and pending calls end with an error', async () => {
 		const { url, answer } = await service();
 		answer({ kind: 'silent' });
 		const one = client({ baseUrl: url });

@@ -53,7 +53,7 @@ describe('a link scanner', () => {
 		];
 	};
 
-	it('has links of every kind to request', () => {
+	it('can request every kind of link in a mail', () => {
 		const kinds = new Set(addresses().map((url) => new URL(url).pathname.split('/')[1]));
 		expect([...kinds].sort()).toEqual(['c', 'o', 'u', 'v']);
 	});
@@ -77,7 +77,7 @@ describe('a link scanner', () => {
 		expect(messages_created).toBe(1);
 	});
 
-	it('would unsubscribe the person only by a POST', async () => {
+	it('unsubscribes the person if it sends a POST', async () => {
 		const before = snapshot();
 		expect((await fetch(unsubscribeUrl(mail), { method: 'POST' })).status).toBe(200);
 		expect(snapshot()).not.toBe(before);

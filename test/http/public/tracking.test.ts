@@ -94,7 +94,7 @@ describe('the pixel', () => {
 		expect(events()[0]).toMatchObject({ type: 'OPENED', machine: 1 });
 	});
 
-	it('is a picture even if the store fails, which is logged', async () => {
+	it('is a picture even if the store fails, and the failure is logged', async () => {
 		const { pixel } = await mail();
 		served.ports.record = () => Promise.reject(new Error('disk full'));
 		expect((await ask(pixel)).status).toBe(200);
@@ -117,7 +117,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('adds to its message one event for each type, link and kind of reader', async () => {
+	it('appears in the events of its message, counted by type, link, and person or bot', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);
@@ -136,7 +136,7 @@ describe('the pixel', () => {
 		expect(times).toEqual([...times].sort());
 	});
 
-	it('loses an open, and logs that, if 20,000 events wait for the store', async () => {
+	it('loses an open and logs the loss if 20,000 events wait for the store', async () => {
 		const lost: unknown[] = [];
 		let answer: () => void = () => undefined;
 		const silent = new Promise<void>((resolve) => {
@@ -157,7 +157,9 @@ describe('the pixel', () => {
 			visitor: { ip: null, userAgent: null },
 		});
 		for (let i = 0; i < 20_001; i++) recorder.later(() => event);
-		expect(lost).toEqual([new Error('20000 opens and clicks wait to be recorded; another one is lost')]);
+		expect(lost).toEqual([
+			new Error('20000 opens and clicks are waiting to be recorded, which is the most; a new one was lost'),
+		]);
 		answer();
 		await recorder.settled();
 		store.record = () => Promise.reject(new Error('disk full'));
@@ -262,7 +264,7 @@ describe('unsubscribing', () => {
 		return messages.length === 0;
 	};
 
-	it('with the form is on disk before the answer, and can be repeated', async () => {
+	it('with the form is stored before the answer, and can be repeated', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (let time = 1; time <= 2; time++) {
 			const answer = await ask(url, { method: 'POST' });
@@ -315,7 +317,7 @@ describe('unsubscribing', () => {
 		const post = async (fields: Record<string, string>) =>
 			(await ask(url, { method: 'POST', body: new URLSearchParams(fields) })).text();
 
-		it('offers that list, preselected, and all mail', async () => {
+		it('offers two choices: that list, which is preselected, and all mail', async () => {
 			const page = await (await ask(url)).text();
 			expect(page).toContain(
 				'<input type="radio" name="scope" value="list" checked><span>This list: “Birds &amp; &lt;bees&gt;”</span>',

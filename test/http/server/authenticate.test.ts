@@ -33,7 +33,7 @@ describe('the look-up of a token in the store', () => {
 		expect(asked.length).toBe(3);
 	});
 
-	it('makes the request fail if it fails, and is repeated for the next request', async () => {
+	it('that fails makes its request fail, and the next request repeats the look-up', async () => {
 		let isBroken = true;
 		const shaky = createAuthenticator({
 			findToken: async () => {

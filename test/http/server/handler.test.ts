@@ -112,7 +112,7 @@ describe('a request with a token', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('for tuples gets only the keys it names, and may not name an unknown key', async () => {
+	it('for tuples gets the next position in body and header, and a 400 for unknown keys', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
@@ -141,7 +141,7 @@ describe('a request with a token', () => {
 		}
 	});
 
-	it('counts for the request limit of its token’s name', async () => {
+	it('counts towards the request limit of its token', async () => {
 		let now = 0;
 		await restart({
 			handler: { throttle: createThrottle({ perSecond: 0.4, burst: 2, clock: { now: () => now } }) },
@@ -185,7 +185,7 @@ describe('paths', () => {
 		expect(await wire('GET', path)).toMatchObject({ status: 404, text: '{"detail":"Not found."}' });
 	});
 
-	it('match when they are percent-encoded, and UUIDs in any case', async () => {
+	it('match with percent-encoding, and with a UUID in upper case', async () => {
 		await wire('POST', '/sub/l%69sts/', { body: list });
 		expect((await wire('GET', '/sub/lists/%31/')).status).toBe(200);
 		const { body } = await wire('POST', '/ext/templates/', { body: { name: 'T', text_body: 'x' } });
@@ -193,7 +193,7 @@ describe('paths', () => {
 		expect((await wire('GET', `/ext/templates/${id.toUpperCase()}/`)).status).toBe(200);
 	});
 
-	it('answer HEAD as GET without the body, except the test of a webhook', async () => {
+	it('answer HEAD like GET but without a body, except that a webhook test rejects HEAD', async () => {
 		let tests = 0;
 		await restart({
 			ports: {
@@ -348,7 +348,7 @@ describe('failures of the service', () => {
 		[new StoreError('damaged', '/var/lib/news.db'), failed('The database of the service is damaged.')],
 		[
 			new StoreError('not_a_database', '/var/lib/news.db'),
-			failed('The database of the service is not a database.'),
+			failed('The database file of the service is not a database.'),
 		],
 		[
 			new StoreError('not_overwritten', '/var/lib/news.db'),

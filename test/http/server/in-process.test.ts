@@ -46,7 +46,7 @@ describe('a request without a socket', () => {
 		);
 	});
 
-	it('rejects when it is aborted', async () => {
+	it('fails with a network error if it is aborted', async () => {
 		const request = { method: 'GET', path: '/sub/lists/', signal: AbortSignal.abort(new Error('enough')) };
 		await expect(exchange(request)).rejects.toMatchObject({ code: 'network' });
 	});

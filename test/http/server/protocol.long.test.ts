@@ -179,14 +179,14 @@ describe('the limits of one address', () => {
 		for (const one of await Promise.all(waiting)) expect(one.status).toBe(200);
 	});
 
-	it('include the size of its bodies', async () => {
+	it('include the size of request bodies', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1000 } } });
 		const answer = await ask(deployment, 'POST', '/sub/lists/', { raw: ' '.repeat(1001) });
 		expect(answer.status).toBe(503);
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
 	});
 
-	it('let it upload files one after another if two do not fit in memory', async () => {
+	it('let uploads wait for each other if two exceed the byte limit together', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1500 } } });
 		const wires = [await open(), await open(), await open()];
 		const halves = wires.map((wire, index) => {
@@ -214,7 +214,7 @@ describe('the limits of one address', () => {
 		expect(await last.read()).toMatchObject({ status: 200 });
 	});
 
-	it('end the connection that was idle longest, but none with a request', async () => {
+	it('close the connection that has been idle longest, but never one with a running request', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { limits: { maxConnectionsPerAddress: 3 } },

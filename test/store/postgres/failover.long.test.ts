@@ -51,7 +51,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	}
 
-	it('by repeated kill -9 loses no send call and sends nothing twice', async () => {
+	it('loses no send call and causes no second mail after repeated kill -9', async () => {
 		const server = await start();
 		const url = await server.createDatabase();
 		const sink = await startCountingSink();
@@ -126,7 +126,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 		});
 	});
 
-	it('acknowledges no write that its replica may lack because the wait was canceled', async () => {
+	it('makes a write uncertain if the wait for the replica is canceled', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();
@@ -186,7 +186,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 		};
 		expect(await durability()).toMatchObject({
 			level: 'warning',
-			message: expect.stringContaining('a failover may lose the last'),
+			message: expect.stringContaining('a failover may lose the latest'),
 		});
 	});
 });

@@ -145,7 +145,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(results.map(({ name }) => name)).toEqual(['Once']);
 	});
 
-	it('gets an operation again if the connection was lost before the commit', async () => {
+	it('receives an operation a second time if the connection is lost before the commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -156,7 +156,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(count).toBe(1);
 	});
 
-	it('is noticed behind a silent connection, and each write happens once', async () => {
+	it('is noticed when its connection goes silent, and each write happens once', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -178,7 +178,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(page?.count).toBe(9);
 	});
 
-	it('may take longer for a statement than the lock timeout', async () => {
+	it('may run a statement for longer than the lock timeout', async () => {
 		const url = await server.createDatabase();
 		// The store checks the statement every second, and even a busy server answers that check within a second.
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });

@@ -22,7 +22,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		return store;
 	});
 
-	it('loses and repeats no write, even if the answer to its check is lost too', async () => {
+	it('loses and repeats no write, even if the check of the write gets no answer either', async () => {
 		const { url, proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);
@@ -45,7 +45,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		expect(left?.['n']).toBeLessThan(3);
 	});
 
-	it('returns the result of a patch whose first answer was lost', async () => {
+	it('returns the result of a patch even if the answer to its COMMIT was lost', async () => {
 		const { proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);

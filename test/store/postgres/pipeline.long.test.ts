@@ -94,7 +94,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		);
 	});
 
-	it('are all rolled back if one between large ones fails, and the write rejects with its error', async () => {
+	it('are all rolled back, and the write rejects, if a small one between large ones fails', async () => {
 		const { database, names } = await open();
 		const failing = database.write(async ({ sql }) => {
 			put(sql, 'a'.repeat(100_000));

@@ -48,7 +48,7 @@ describePostgres('round trips', (server) => {
 		return { store, tripsOf };
 	}
 
-	it('that read a page are a single one, whatever the page contains', async () => {
+	it('for a page are one, but two for a page of campaigns', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -177,7 +177,7 @@ describePostgres('round trips', (server) => {
 		expect(trips).toEqual([2, 2]);
 	});
 
-	it('for an import hardly grow with a hundred times the rows', async () => {
+	it('for an import grow by at most two if it has a hundred times the rows', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		const few = await tripsOf(() => importPeople(store, list, people(10)));

@@ -102,7 +102,7 @@ describe('a clock change while a process runs', () => {
 			await one.close();
 		});
 
-		it('does not change the length of a lease that was requested before it', async () => {
+		it('does not change the length of a lease that was requested before the change', async () => {
 			const store = await begin();
 			await verify(store);
 			await send(store, ['ann@example.org'], { now });
@@ -135,7 +135,7 @@ describe('a clock change while a process runs', () => {
 			await store.close();
 		});
 
-		it('does not change the retry time of an outcome from before it', async () => {
+		it('does not change the retry time of a mail that was deferred before the change', async () => {
 			const store = await begin();
 			await verify(store);
 			await send(store, ['ann@example.org'], { now });

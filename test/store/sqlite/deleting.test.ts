@@ -38,7 +38,7 @@ function startLists({ isTrial = false } = {}) {
 }
 
 describe('a list with many subscribers', () => {
-	it('is deleted in several transactions, between which others write', async () => {
+	it('is deleted in several transactions, and other writes succeed between them', async () => {
 		const { core, writer, steps, groups, left, sound } = startLists();
 		const before = groups();
 		const input = { email: 'new@l2.test' };
@@ -56,7 +56,7 @@ describe('a list with many subscribers', () => {
 		expect(await deleteInSlices(steps, deletion, 2)).toBe(false);
 	});
 
-	it('keeps some subscribers and no waiting mail after a kill, until the next call deletes it', async () => {
+	it('has no waiting mail after its deletion is killed, and the next call deletes the remaining subscribers', async () => {
 		const { core, steps, failAfter, left, sound } = startLists();
 		failAfter(2);
 		await expect(deleteInSlices(steps, deletion, 2)).rejects.toThrow('the process was killed');
@@ -67,7 +67,7 @@ describe('a list with many subscribers', () => {
 		sound();
 	});
 
-	it('keeps some subscribers if the caller disconnects, until the next call deletes it', async () => {
+	it('keeps some subscribers if the caller disconnects, and the next call deletes the list', async () => {
 		const { core, writer, steps, left, sound } = startLists();
 		const gone = new AbortController();
 		const deleting = deleteInSlices(stoppable(steps, { signal: gone.signal }), deletion, 2);

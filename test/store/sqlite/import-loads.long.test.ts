@@ -12,7 +12,7 @@ function subscribers(db: ReturnType<typeof startLine>['db']): unknown[] {
 	return db.prepare('SELECT id, email_key FROM subscribers ORDER BY id').raw().all();
 }
 
-it('an import stores groups of new people with ascending ids', async () => {
+it('an import gives new people ids in the order of their rows', async () => {
 	const { line, command, db, groups } = startLine(alwaysAsMany);
 	for (const first of [0, rows, 2 * rows]) {
 		const outcome = await line.put(command(first, ...people(first)));

@@ -62,7 +62,7 @@ describe('opening a SQLite database', () => {
 		}
 	});
 
-	it('rejects a missing named database, and creates nothing', async () => {
+	it('fails if a required database is missing, and does not create the file', async () => {
 		const error = await failure(open('existing'));
 		expect(error).toBeInstanceOf(DatabaseMissing);
 		expect(String(error)).toBe(`DatabaseMissing: there is no database at ${path}`);

@@ -83,7 +83,7 @@ const replies: Readonly<Record<'sent' | 'failed' | 'bounced', DeliveryOutcome>> 
 	bounced: { kind: 'bounced', reply: unknown550, suppress: true },
 };
 
-describe('suppressions over any history', () => {
+describe('any history of suppressions', () => {
 	let store: Store;
 	let histories_begun = 0;
 	beforeAll(async () => {
@@ -92,7 +92,7 @@ describe('suppressions over any history', () => {
 	});
 	afterAll(() => store.close());
 
-	it('agree with a simple model of the rules, as do active subscribers, rejects and recipients', async () => {
+	it('gives the same suppressions, active subscribers, rejects and recipients as a simple model', async () => {
 		const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
 			histories_begun += 1;
 			const history = new History(store, histories_begun);

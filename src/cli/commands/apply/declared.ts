@@ -9,7 +9,10 @@ import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/words.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
-/** `optional` reads an empty text as null. `file` reads a file, and its content becomes the key without `_file`. */
+/**
+ * `optional` reads an empty text as null. `file` names a file, and its content becomes the value of the key without
+ * `_file`.
+ */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {
@@ -61,7 +64,7 @@ export async function readDeclaration(cx: CommandContext, file: FileSource): Pro
 			kind === 'settings' ? await reader.settings(value) : await reader.resources(kind, value);
 		for (const [at, { name, where }] of resources.entries()) {
 			const first = resources.find((one) => one.name === name);
-			if (first !== resources[at]) fail(where, `"${name}" is at ${first?.where} already`);
+			if (first !== resources[at]) fail(where, `"${name}" is already declared at ${first?.where}`);
 		}
 		found[kind] = resources;
 	}

@@ -201,7 +201,7 @@ export async function carryOut(cx: CommandContext, steps: readonly Step[]): Prom
 			cx.signal.throwIfAborted();
 			await make();
 		} catch (error) {
-			const at = `at the ${change.action} of the ${change.kind.slice(0, -1)} "${change.name}"`;
+			const at = `when it tried to ${change.action} the ${change.kind.slice(0, -1)} "${change.name}"`;
 			await cx.warn(
 				`stopped after ${made} of ${counted(steps.length, 'change')}, ${at}: run it again to go on`,
 			);

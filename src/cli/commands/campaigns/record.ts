@@ -137,8 +137,8 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 }
 
 /**
- * Counts the rows read so far. For a campaign of lists, counts the staged and left-out subscribers; it is complete at
- * its release.
+ * Counts the rows read so far. For a campaign of lists, counts the subscribers that are staged or left out. A campaign
+ * of lists is complete once it is released.
  */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, date_released, source } = campaign;
@@ -241,7 +241,7 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 	return [
 		states,
 		// Once retention has deleted messages, `messages` lacks the joined ones, so omit their number.
-		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} joined by send --to`]),
+		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} added by send --to`]),
 		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
 	].join('; ');
 }

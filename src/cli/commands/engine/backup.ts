@@ -93,7 +93,7 @@ export const restore = command({
 		const url = localFile(cx, 'engine restore', (url) => {
 			const { url: database } = forServerPrograms(url);
 			const restoring = system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file);
-			// In the dump, messages that were sent after it are still queued, and a worker would send them again.
+			// Messages that were sent after the dump are still queued in the dump, so a worker would send them again.
 			const pause = ['before any worker runs on it: ', mailctl('engine', 'queue', 'pause')];
 			return joinHints([['into a new, empty database: ', restoring], pause]);
 		});
@@ -135,8 +135,8 @@ export const restore = command({
 type Restored = { uncertain: number; waiting: number; erased: number | null };
 
 /**
- * Says what to check after a restore. The old database lists the erasures to repeat. Without it, erased people may be
- * back.
+ * Says what to check after a restore. The restore repeats the erasures that the old database lists. Without an old
+ * database, people who were erased after the backup may be back.
  */
 async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplaced: boolean): Promise<void> {
 	const { uncertain, waiting, erased } = restored;
@@ -159,7 +159,7 @@ function localFile(cx: CommandContext, path: string, ofServer: (url: string) => 
 	const target = cx.settings.target.target();
 	if (target.kind !== 'local') throw onlyLocal(path);
 	if (!isPostgres(target.url)) return target.url;
-	const message = `${path} needs a SQLite file; use the programs of PostgreSQL`;
+	const message = `${path} needs a SQLite file; for PostgreSQL use pg_dump and pg_restore`;
 	throw new CliError('unsupported_database', exits.usage, message, { hint: ofServer(target.url) });
 }
 

@@ -153,7 +153,7 @@ const explain = command({
 	name: 'explain',
 	summary: 'explain a returned mail',
 	description:
-		'Reads one mail as it arrived, or an mbox, and shows the line and the rule that decided. It knows ' +
+		'Reads one mail as it arrived, or an mbox, and shows the line and the rule that decided it. It knows ' +
 		'delivery status notifications, feedback reports, automatic answers, Amazon SES and the texts of other ' +
 		'mail systems. It stores nothing and needs no database.',
 	needsNoDatabase: true,
@@ -207,7 +207,7 @@ function linesOf(report: Report): string[] {
 		}
 		case 'complaint':
 		case 'feedback': {
-			const what = report.kind === 'complaint' ? 'a complaint' : 'feedback, and no complaint';
+			const what = report.kind === 'complaint' ? 'a complaint' : 'feedback, but not a complaint';
 			const from = report.recipients.join(', ') || 'no address named';
 			const found = `${placed(report.place)}, RFC 5965`;
 			return [

@@ -82,7 +82,7 @@ async function moveOver(cx: CommandContext, moving: Moving, named: Named): Promi
 		const tables = filled.map(({ table, rows }) => ({ table: table.name, rows }));
 		return cx.wouldDo(what, { migrate: from, with: { to, goes_on: plan.begun !== null }, tables });
 	}
-	await cx.confirm({ kind: 'mild', what: `${what}, and close the first one` });
+	await cx.confirm({ kind: 'mild', what: `${what}, and close the old database` });
 	const began = performance.now();
 	const shown = ['--from', shownDatabase(named.source), '--to', shownDatabase(named.to)];
 	let isShut = false;

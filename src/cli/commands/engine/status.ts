@@ -53,7 +53,7 @@ export const status = command({
 	description:
 		'`webhooks_stopped` are webhooks whose target answered 410: `webhooks update` or `webhooks replay` ' +
 		'starts them again. `size` is the disk usage in bytes, estimated above 128 MiB. `retention.frees` is ' +
-		'the space that the next deletion frees, or that 400 days would free.',
+		'the space that the next deletion frees or, if everything is kept, that keep_messages 400d would free.',
 	columns,
 	output:
 		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}], "size": {"messages", "events", "bodies", "links", "subscribers", "figures", "other", "free", "is_estimate"}, "retention": {"keep_messages", "keep_events", "keep_bodies", "frees": {"messages", "events", "bodies", "bytes"}}}',
@@ -89,7 +89,7 @@ const stats = command({
 	name: 'stats',
 	summary: 'show waiting messages, and why they wait',
 	description:
-		'Shows why nothing is sent, how many messages are due or delayed by limits, workers, domains that defer mail, ' +
+		'Shows why nothing is sent, how many messages are due, how many limits delay, the workers, domains that defer mail, ' +
 		'when the first and the last delayed message of each limit may go, and the most frequent replies of seven days. ' +
 		'Limits of --rate are not included. It reads every waiting message.',
 	output:

@@ -40,7 +40,7 @@ const create = command({
 	name: 'create',
 	summary: 'create a token, which is shown only once',
 	description:
-		'Scopes: read (everything but webhooks), send (messages and campaigns; for lists also add read), ' +
+		'Scopes: read (everything but webhooks), send (messages and campaigns; to send to lists, add read too), ' +
 		'admin (everything). Only a hash is stored, so a lost token must be replaced.',
 	options: {
 		name: { ...nameOption, summary: 'name the token after its user or program' },

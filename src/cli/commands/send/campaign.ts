@@ -60,7 +60,7 @@ export interface Recipients {
 	/** The content to warn about. Null if each request has its own, or if an earlier run printed the warnings. */
 	readonly draft: Draft | null;
 	readonly isBulk: boolean;
-	/** The `--source` that `campaigns resume` needs, because the rows came from a pipe or a copy of the file. */
+	/** The `--source` for `campaigns resume`, such as `-` for a pipe. Absent if that command needs none. */
 	readonly again?: string | undefined;
 	/** Stages the recipients. Returns the first errors. */
 	stage(place: CampaignPlace, session: CampaignSession): Promise<readonly string[]>;
@@ -89,7 +89,7 @@ export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, r
 	throw new UsageError(`sending to ${recipients} must be confirmed`, { hint: `add ${missing.join(' ')}` });
 }
 
-/** Throws `UsageError` before anything is staged. `recipients`: how sentences name them. */
+/** Checks the options, and looks up the campaign. `recipients`: how sentences name the recipients. */
 export async function beginCampaign(cx: CommandContext, options: SendOptions, recipients: string) {
 	const timing = await readTiming(cx, options);
 	const place = await campaignPlace(cx);
@@ -98,10 +98,10 @@ export async function beginCampaign(cx: CommandContext, options: SendOptions, re
 	const { campaign, again } = options;
 	if (campaign !== undefined) assertName(campaign);
 	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
-	// A campaign of send calls accepts no rows, so begin a new campaign of rows with the same UUID.
+	// A campaign of send calls accepts no rows, so ignore it. This run opens a campaign of rows with that UUID.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
-		throw new UsageError(`campaign ${campaign} not found; give --batch a name for a new one`);
+		throw new UsageError(`campaign ${campaign} not found; give a name instead of a UUID to begin a new one`);
 	// An earlier run of the same command may have left a staged campaign of this name, so continue it.
 	if (again && there !== null && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
@@ -247,7 +247,8 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(run, released.counts, status.replies);
-		// Another service does not have the waiting messages, so exit codes may suggest a retry.
+		// This machine keeps the messages that wait for another service. Only a retry sends them, so exit codes may
+		// suggest it.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
@@ -284,7 +285,7 @@ async function release(run: CampaignRun): Promise<void> {
 		step = 'releasing';
 		await releaseOnce(run, status.counts.staged);
 	} catch (error) {
-		// Do not drop a campaign that may be released, because the release got no answer.
+		// The server may have released the campaign without an answer, so do not drop the campaign.
 		if (error instanceof CliError && error.exit === exits.uncertain) throw error;
 		const isEnded = step === 'asking' || (step === 'staging' && error instanceof UsageError);
 		const isDropped = begun === 'unnamed' || (begun === 'named' && isEnded);

@@ -275,14 +275,14 @@ async function watchWindow({ cx, scope }: Delivery) {
 		const now = await plan();
 		if (now?.opens_at == null) return;
 		const next = `${sayTime(now.opens_at, now)} ${now.time_zone}`;
-		controller.abort(`its hours are over, and it continues at ${next}`);
+		controller.abort(`its sending hours are over, and it continues at ${next}`);
 	};
 	const hasWindow = ((await plan())?.window ?? null) !== null;
 	const timer = hasWindow ? setInterval(() => void look().catch(() => undefined), lookEveryMs) : undefined;
 	return { signal: controller.signal, stop: () => clearInterval(timer) };
 }
 
-/** The most messages to search for a refused sender, from the end of a submission, because a worker sends them last. */
+/** How many messages of a submission to search for a refused sender. Takes the last ones, which a worker sends last. */
 const mostLookedAt = 20;
 
 async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {

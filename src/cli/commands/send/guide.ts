@@ -164,7 +164,8 @@ async function decide(cx: CommandContext, given: SendOptions) {
 	const { recipients: count, first, findings } = seen;
 	const rejected = findings?.rejected ?? 0;
 	const people = count === null ? '' : ` to ${counted(count, 'recipient')}`;
-	const leaves = rejected === 0 || options.skipInvalid ? '' : `, without ${counted(rejected, 'recipient')}`;
+	const leaves =
+		rejected === 0 || options.skipInvalid ? '' : `, leaving out ${counted(rejected, 'recipient')}`;
 	const steps = [
 		...(count === 0 ? [] : [{ name: `send it${people}${leaves}`, value: 'send' }]),
 		...(first === null ? [] : [{ name: 'send a test message to yourself', value: 'test' }]),
@@ -177,7 +178,7 @@ async function decide(cx: CommandContext, given: SendOptions) {
 		if (step === 'send') break;
 		if (first !== null && (await test(cx, first, options))) done = 'only the test message was sent';
 	}
-	// Ask here only for addresses: a campaign asks after staging.
+	// Confirm only a send to `--to` here: a campaign asks for confirmation after staging.
 	if (options.to.length > 0) await cx.confirm({ kind: 'mild', what: `send it${people}` });
 	return { options: leaves === '' ? given : { ...given, skipInvalid: true }, count };
 }

@@ -22,7 +22,11 @@ const recipientOptions = {
 		'send to subscribers who got this campaign and did not open it',
 	),
 	csv: { kind: 'path', summary: 'send one message per row; columns are variables; - reads stdin' },
-	map: valued('list', 'COLUMN=NAME', 'map a column to a variable or email; A+B=NAME joins, COLUMN=- drops'),
+	map: valued(
+		'list',
+		'COLUMN=NAME',
+		'map a column to a variable or email; A+B=NAME joins columns, COLUMN=- drops one',
+	),
 	encoding: valued('text', 'NAME', 'read the table in this encoding (default: detected)'),
 	batch: { kind: 'path', summary: 'send each line of JSON as a send request; - reads stdin' },
 	cc: valued('list', 'ADDRESS', 'send a copy to this address'),
@@ -42,7 +46,11 @@ const messageOptions = {
 		summary: 'make both bodies from Markdown; the first # heading is the subject',
 	},
 	template: valued('text', 'UUID|NAME', 'use a template instead of subject and bodies'),
-	attach: valued('list', 'FILE', 'attach a file, 20 MiB in all; the HTML shows an image as cid:NAME'),
+	attach: valued(
+		'list',
+		'FILE',
+		'attach a file, 20 MiB in all; in the HTML, cid:NAME shows an attached image',
+	),
 	context: { kind: 'pairs', summary: 'set a variable' },
 	contextFile: { kind: 'file', summary: 'read variables from a JSON object' },
 	strictVars: { kind: 'tri', summary: 'refuse variables without a value (default for bulk and campaigns)' },
@@ -60,7 +68,7 @@ const campaignOptions = {
 	at: valued('text', 'TIME', 'start at a time: "2026-12-01 09:00", "tomorrow 9:00"'),
 	in: { kind: 'duration', summary: 'start after this delay' },
 	window: valued('text', 'HH:MM-HH:MM', 'send only during these hours of each day'),
-	idempotencyKey: valued('text', 'KEY', 'send once for this key within 24 hours'),
+	idempotencyKey: valued('text', 'KEY', 'do not send again with this key within 24 hours'),
 } as const;
 
 const previews = ['text', 'html', 'browser'] as const;

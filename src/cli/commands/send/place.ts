@@ -60,8 +60,8 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 		locks.set(key, await unlessRefused(files.hold(key, `the campaign "${key}"`)));
 		if (target.kind !== 'remote') return;
 		await unlessRefused(assertNotHere(cx, files.database, key));
-		// Note on this machine that a server has the campaign. If the server later answers with an error page, it looks like
-		// a service without campaigns, and a second campaign in the local database would send everything again.
+		// Record on this machine that a server has the campaign. A server that answers with an error page looks like a
+		// service without campaigns. A campaign in the local database would then send everything again.
 		await unlessRefused(files.leaveToDeployment(key));
 	};
 	return {

@@ -137,7 +137,7 @@ export async function sendTest(cx: CommandContext, first: First, to: string, opt
 	const context = Object.fromEntries(values.filter(([, value]) => value !== ''));
 	const mail = { ...shared, type: 'TRANSACTIONAL' as const, context };
 	const request: SendRequest = { ...mail, to: [to] };
-	const what = (subject: string) => `a test message of ${subject}, as for ${addressee.to}, to ${to}`;
+	const what = (subject: string) => `a test of ${subject} to ${to}, as ${addressee.to} would get it`;
 	if (cx.dryRun) {
 		const ended = await foreseeSending(cx, request, draft.files);
 		await showDryRun(cx, {

@@ -354,7 +354,7 @@ export async function* messageLines(
 	for await (const message of walk(messages, { campaign_unique_id }, how)) yield lineOf(message);
 }
 
-/** Yields the outcomes of all rows of a campaign, with rejected rows. */
+/** Yields the outcome of each row of a campaign. Includes rejected rows. */
 export async function* rowLines(cx: CommandContext, { campaigns, isForeign }: CampaignPlace, id: Uuid) {
 	for await (const result of eachResult(cx, campaigns, id)) {
 		const text = result.text && rowError({ code: result.code, error: result.text }, result.to);
@@ -411,7 +411,8 @@ export async function assertResults(
 ): Promise<void> {
 	if (path === undefined) return;
 	const end = flag === '--results' ? '; nothing was sent' : '';
-	if (path === '-') throw new UsageError(`${flag} needs a file: standard output has the answer`);
+	if (path === '-')
+		throw new UsageError(`${flag} needs a file: standard output has the result of the command`);
 	const there = await stat(path).catch(() => null);
 	// Do not open a pipe here: closing it would end its reader's input.
 	if (there !== null && !there.isFile() && !there.isDirectory()) return;

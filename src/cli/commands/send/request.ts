@@ -263,8 +263,8 @@ export async function readTiming(
 }
 
 /**
- * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`. The parentheses have the time in the time zone
- * of tables, if it differs. Null if the campaign may start now.
+ * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`. If tables show a different time, the parentheses
+ * contain that time. Null if the campaign may start now.
  */
 export function sayPlan(
 	plan: Pick<CampaignPlan | PlannedTiming, 'opens_at' | 'window' | 'time_zone'> | undefined,

@@ -279,7 +279,7 @@ function withAdditions(row: RequestRow, { attachments, track }: AddedToRequests)
 	if (!isRecord(row.request)) return row;
 	const own = row.request['attachments'];
 	const request = { ...row.request, ...(track === 'off' && { disable_tracking: true }) };
-	// Do not replace attachments that are not an array: staging refuses them.
+	// Staging refuses attachments that are not an array, so leave them unchanged.
 	if (attachments.length === 0 || (own !== undefined && !Array.isArray(own))) return { ...row, request };
 	return { ...row, request: { ...request, attachments: [...(own ?? []), ...attachments] } };
 }
@@ -484,9 +484,9 @@ async function assertNoUnknownColumns(cx: CommandContext, draft: Draft, { header
 		details: refused.map(({ written, column, variable }) =>
 			variable === null
 				? `#${written}#: --map "${column}=NAME" makes the column "${column}" a variable`
-				: `#${written}#: the column "${column}" is #${variable}#`,
+				: `#${written}#: for the column "${column}", write #${variable}#`,
 		),
-		hint: 'a variable has letters A to Z, digits and _, and case counts; --no-strict-vars leaves it as it is',
+		hint: 'the name of a variable has letters A to Z, digits and _, and case matters; --no-strict-vars sends it as it is',
 	});
 }
 

@@ -28,8 +28,8 @@ import { assertExpected, type Findings, noRecipients } from './report.js';
 import { uploadAttachments } from './request.js';
 
 /**
- * How much to read. `first`: up to the first message. `look`: all of a file or a list, but of a pipe only up to the
- * first message.
+ * How much to read. `first`: up to the first message. `look`: a pipe up to the first message, but all of a file or
+ * list.
  */
 export type Depth = 'first' | 'look' | 'all';
 
@@ -51,7 +51,10 @@ export interface Audience extends Recipients {
 export interface Survey {
 	recipients: number;
 	findings: Findings;
-	/** The message to `--preview-as` or the first valid recipient; if all are invalid, to the first with an address. */
+	/**
+	 * The message to `--preview-as`, or else to the first valid recipient. If no recipient is valid, the message to the
+	 * first one with an address.
+	 */
 	first: First | null;
 	isPart: boolean;
 	plan: Foreseen;

@@ -68,7 +68,9 @@ export function parseExpires(cx: CommandContext, text: string): string {
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });
 	if (at === null) throw new UsageError(`--expires: "${text}" is not a date or duration`, { hint: forms });
 	if (at > now) return formatDateTime(at);
-	throw new UsageError(`--expires: "${text}" is past`, { hint: `${forms}; for good: omit --expires` });
+	throw new UsageError(`--expires: "${text}" is past`, {
+		hint: `${forms}; to suppress permanently, omit --expires`,
+	});
 }
 
 const forms = 'valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';

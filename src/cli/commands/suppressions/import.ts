@@ -32,7 +32,7 @@ export const suppressionImport = command({
 	summary: 'suppress the addresses of a CSV, TSV or NDJSON file',
 	description:
 		'Columns: email (required), reason, list_id, source, date_created, expires_at. A reason may be a word of another ' +
-		'service, such as bounced or spam. An import never weakens a suppression, and the same file again changes nothing. ' +
+		'service, such as bounced or spam. An import never weakens a suppression, and importing the same file again changes nothing. ' +
 		'Rejected rows go into FILE.rejects.csv: correct that file and import it.',
 	args: [importArg],
 	options: {
@@ -81,7 +81,7 @@ export const suppressionImport = command({
 			await holdRejects(cx, asked);
 			const rejects = await openRejects({ path: asked, ...layout });
 			try {
-				const goOn = 'what is counted stays; run the same command again for the rest';
+				const goOn = 'the rows counted so far are imported; run the same command again for the rest';
 				// Pass no signal, so that a stop waits for the batch in flight, and the totals include it.
 				const put: TakeSuppressions = (rows) => suppressions.put(rows);
 				const write = rejects.write.bind(rejects);

@@ -32,7 +32,7 @@ interface TemplateFolder {
 
 interface Chosen {
 	directory: string;
-	/** All templates if it is empty. */
+	/** An empty array selects all templates. */
 	names: readonly string[];
 }
 
@@ -169,8 +169,8 @@ async function agreeToReplace(cx: CommandContext, directory: string, lost: reado
 }
 
 /**
- * Maps each subject to its folder, or to a new one. A new folder gets a part of the subject's hash if its name is
- * taken.
+ * Maps each subject to its folder, or to a new one. If the name for a new folder is taken, the folder's name ends in
+ * `~` and a part of the subject's hash.
  */
 function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
 	const plain = folderNames(all.map(({ name }) => name));
@@ -282,8 +282,9 @@ const markLength = 9;
 const special = /[\u0000-\u001f\u007f-\u009f%~/\\:*?"<>|]/;
 
 /**
- * Maps names to folders. Writes characters that a folder cannot have as `%` and their octets. Names that are empty, too
- * long, or equal except for case get `~` and a part of their hash, so `templateName` cannot restore them.
+ * Maps names to folders. Percent-encodes the characters that a folder name cannot contain. If a name is empty, too
+ * long, or equal to another except for case, its folder ends in `~` and a part of its hash. `templateName` cannot
+ * restore such a name.
  */
 export function folderNames(names: readonly string[]): ReadonlyMap<string, string> {
 	const counts = new Map<string, number>();

@@ -59,8 +59,8 @@ export const deliveries = command({
 	name: 'deliveries',
 	summary: 'show the notifications of a webhook',
 	description:
-		'Shows the last 30 days, newest first; with the id of a delivery, its body, every attempt and the last answer. ' +
-		'Deliveries are stopped when the target answers 410: change the webhook, or replay them.',
+		'Shows the last 30 days, newest first. Given the id of a delivery, shows its body, every attempt and the last answer. ' +
+		'When the target answers 410, deliveries stop. Change the webhook, or replay them.',
 	args: [hookArg, { name: 'delivery', summary: 'the UUID of a delivery (its webhook-id)', optional: true }],
 	options: {
 		state: { kind: 'choice', choices: deliveryStates, summary: 'filter by state' },

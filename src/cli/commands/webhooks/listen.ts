@@ -36,7 +36,7 @@ export const listen = command({
 	summary: 'receive, check and forward notifications on this machine',
 	description:
 		'Answers 204, or 401 if the signature is wrong; with --forward-to, passes on the answer of that server. --register creates a temporary webhook for ' +
-		'each --type, and on a local database asks to set allow_private_webhooks.',
+		'each --type; on a local database, it asks before it sets allow_private_webhooks.',
 	options: {
 		port: { ...portOption, default: 0, summary: 'listen on this port of 127.0.0.1; 0 takes a free one' },
 		forwardTo: { ...urlOption, summary: 'forward notifications to this URL, and return its answer' },
@@ -183,9 +183,11 @@ interface Received {
 	type: string | null;
 	/** Whether the signature is valid; null if no secret is known. */
 	verified: boolean | null;
-	/** Why it was refused; null if it was accepted. */
+	/** Why this command refused the notification; null if it accepted the notification. */
 	refused: string | null;
-	/** The status from the target of --forward-to; null if it was not forwarded, or the target did not answer. */
+	/**
+	 * The status that the target of --forward-to returned. Null if this command forwarded nothing, or got no answer.
+	 */
 	forwarded: number | null;
 	/** The parsed body, or a text if it is not JSON. */
 	body: unknown;

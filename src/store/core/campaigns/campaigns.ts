@@ -251,8 +251,9 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 const repetition: Micros = microsPerDay;
 
 /**
- * Finds a campaign with the same mail: an unfinished one, or else the newest released in the last day. `repeated` finds
- * only campaigns that repeat an earlier one; `repeating` finds only unfinished repetitions.
+ * Finds a campaign with the same mail: an unfinished one, or else the newest released in the last day. If `unless` is
+ * `repeated`, the found campaign must repeat an earlier one. If `unless` is `repeating`, that campaign must also be
+ * unfinished.
  */
 async function findSame(
 	sql: Sql,

@@ -1,6 +1,6 @@
 /**
- * Adds the subscribers of lists to a campaign. Does not store people left out as results, because clients without
- * access to lists may read results.
+ * Adds the subscribers of lists to a campaign. People whom it leaves out go into `campaign_left_out`, because clients
+ * without access to lists may read `campaign_results`.
  */
 import type { AcceptCounts, LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';

@@ -138,7 +138,7 @@ async function hoursOf(sql: Sql, scope: string, spans: readonly Span[]): Promise
 	return hours;
 }
 
-/** Hours since 1970 in local time. The cast truncates, because SQLite binds JavaScript numbers as REAL. */
+/** Hours since 1970 in local time. SQLite binds JavaScript numbers as REAL, so the cast drops the fraction. */
 const localHour = 'CAST((quarter + ?) / 4 AS BIGINT)';
 const weekHour = `(${localHour} + 72) % 168`;
 
@@ -183,7 +183,7 @@ interface Change {
 	since: number;
 }
 
-/** Returns figures of the largest lists. Computes `active` at the end of the range from the current count. */
+/** Returns figures of the largest lists. `active` is the current count without the changes after the range. */
 async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]> {
 	const begin = spans[0]?.from ?? 0;
 	const end = spans.at(-1)?.to ?? 0;
@@ -234,7 +234,10 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	});
 }
 
-/** Counts inactive subscribers by their first lasting suppression, or by their joining if they were suppressed before. */
+/**
+ * Counts inactive subscribers by the quarter of an hour in which they left. A subscriber leaves with the first lasting
+ * suppression, or on joining if the suppression is older.
+ */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],

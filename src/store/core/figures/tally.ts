@@ -108,7 +108,7 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		// The last day is 9999-12-31. Two days after midnight in UTC, that day has ended in every time zone.
+		// No day follows 9999-12-31. It ends in every time zone less than two days after it begins in UTC.
 		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }
@@ -329,7 +329,7 @@ export function bouncedGroups(only = everything): string {
 		GROUP BY 1, 2, 3, 4, 5`;
 }
 
-/** A table of sharded figures. `counted`: the query that recounts them, from messages and sums of deleted messages. */
+/** A table of sharded figures. `counted` returns a query that computes the same figures from other tables. */
 export interface Figure {
 	table: string;
 	columns: readonly string[];

@@ -434,7 +434,7 @@ const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;
 
-/** The most rows of one call, because rank and row number must fit into one double. */
+/** `chunksByRank` takes at most this many rows, because a rank and a row number must fit into one double. */
 export const maxOrderedRows = 2 ** 20;
 
 /** Only the characters before the first non-ASCII one count, so that strings and UTF-8 bytes rank the same. */

@@ -1,4 +1,7 @@
-/** Cancels and retries messages. Canceling a leased one clears `lease_owner`; the worker then returns it if unsent. */
+/**
+ * Cancels and retries messages. Canceling a leased message clears its `lease_owner`. The worker then returns the
+ * message, unless the worker has already sent it.
+ */
 import type { Micros } from '../../../api/datetime.js';
 import type { MessageState, Uuid } from '../../../api/records.js';
 import { ruleOf } from '../../../engine/rules/outcomes.js';
@@ -84,7 +87,10 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/** Cancels waiting messages. A message whose lease ends after the bound time only loses its `lease_owner`. */
+/**
+ * Cancels waiting messages. A leased message only loses its `lease_owner` if the lease ends after the time that callers
+ * bind.
+ */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,

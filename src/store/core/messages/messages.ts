@@ -62,7 +62,10 @@ export function createMessages(sql: Sql) {
 						]);
 			return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
 		},
-		/** Continues after the last message of the previous slice, in the order of pages. Every slice costs the same. */
+		/**
+		 * Returns the messages that follow `after`, in the order of `pageMessages`. Late slices cost no more than the
+		 * first one.
+		 */
 		sliceMessages: async ({ filter, after, limit, ...seen }) => {
 			const selected = await selection(sql, filter, seen);
 			const isBehind = filter.ordering === '-date_created' ? '<' : '>';
@@ -188,7 +191,10 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-/** Returns null once retention deletes messages of the campaign. Sent messages are the staged ones minus all others. */
+/**
+ * Returns null once retention has deleted messages of the campaign. `sent` is `staged` minus the messages in other
+ * states.
+ */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(
@@ -351,7 +357,7 @@ export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Mic
 	return due === setAside ? null : due;
 }
 
-/** With filters, the count stops at this number, or one message after the page if that is later. */
+/** A filtered count stops at this number. For a page beyond this number, it stops one message after the page. */
 const mostCounted = 100_000;
 
 const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
@@ -498,7 +504,7 @@ const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'faile
 /** Ids may be out of creation order by up to this time, because clocks differ and transactions overlap. */
 const disorder: Micros = microsPerDay;
 
-/** Returns a lower bound for ids of messages created after `since`. Campaign messages count from the release. */
+/** Returns a lower bound for `key` of messages created after `since`. A release counts as creation of its messages. */
 async function firstSince(sql: Sql, table: string, key: string, since: Micros): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',

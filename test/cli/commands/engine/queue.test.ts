@@ -16,7 +16,7 @@ afterEach(async () => {
 });
 
 describe('mailctl engine queue', () => {
-	it('shows waiting messages, and each deferring domain with its reply', async () => {
+	it('shows waiting messages, and the last reply of each domain that defers mail', async () => {
 		server = await startFaultServer({ at: { RCPT: { answer: '451 4.7.1 Greylisted' } } });
 		const project = await makeProject({ smtp: server.port });
 		await project.json([...send, '--to', 'a@slow.example', '--to', 'b@slow.example']);
@@ -65,7 +65,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('pause makes send and worker --drain exit with 14 until resume', async () => {
+	it('stops delivery from pause to resume: send and worker --drain exit with 14', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const paused = { kind: 'manual', reason: 'moving', since: time, retry_at: null, faults: 0 };

@@ -14,7 +14,7 @@ async function sentOne() {
 	return project;
 }
 
-it('setting keep_messages asks before it deletes messages, but not if it lengthens the time', async () => {
+it('a shorter keep_messages needs --yes, because it deletes messages; a longer one does not', async () => {
 	const project = await sentOne();
 	const set = (value: string, ...more: string[]) =>
 		project.run([...later, 'engine', 'settings', 'set', 'keep_messages', value, ...more]);

@@ -52,7 +52,7 @@ describe('a setting', () => {
 		expect(await project.run(['engine', 'settings', 'get', name])).toMatchObject({ stdout: `${kept}\n` });
 	});
 
-	it('has a case above, unless it is a secret or a certificate', () => {
+	it('has a row in this test unless it is a secret or a certificate', () => {
 		const others = ['smtp_password', 'smtp_ca'];
 		expect([...Object.keys(spellings), ...others].sort()).toEqual(Object.keys(settingNames).sort());
 	});

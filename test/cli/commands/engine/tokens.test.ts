@@ -38,7 +38,7 @@ describe('mailctl engine tokens', () => {
 		}
 	});
 
-	it('create prints only the token by default, and to a script the requested columns', async () => {
+	it('create prints only the token unless -o json or --fields is given', async () => {
 		const shown = await project.run(['engine', 'tokens', 'create', '--name', 'a', '--no-color'], {
 			columns: 80,
 		});

@@ -34,7 +34,7 @@ it('send rejects a recipient that matches no pattern of the profile', async () =
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });
 
-it('send accepts a recipient that matches a pattern in another case', async () => {
+it('send ignores upper and lower case when it compares a recipient with a pattern', async () => {
 	expect((await send('--to', 'ANN@Example.COM', '--to', 'me@elsewhere.org')).code).toBe(14);
 });
 
@@ -51,7 +51,7 @@ it('the patterns apply to every subscriber of the list', async () => {
 	expect([code, stderr]).toEqual([2, expect.stringContaining('bo@example.org')]);
 });
 
-it('the patterns apply to every row, every request, and the copies of both', async () => {
+it('the patterns apply to every row of a table and every recipient of a request, including Bcc', async () => {
 	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
 	const request = {
 		from: 'news@example.com',
@@ -74,7 +74,7 @@ it('the patterns apply to every row, every request, and the copies of both', asy
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });
 
-it('the patterns apply to rows that an earlier run with another profile staged', async () => {
+it('campaigns resume applies the patterns to rows that an earlier run staged without them', async () => {
 	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
 	const words = ['send', '--from', 'news@example.com', '--subject', 's', '--text', 't', '--csv', people];
 	await project.run([...words, '--campaign', 'j', '--yes', '--expect-count', '9']);

@@ -185,7 +185,7 @@ function uploadsIn(path: string): number {
 	}
 }
 
-it('the same mail with other files is not a repetition of a campaign', async () => {
+it('send rejects a repeated campaign unless its attachments differ', async () => {
 	const place = await local();
 	const table = join(place.project.folder, 'people.csv');
 	const words = [...mail, '--csv', table, '--yes', '--expect-count', '2'];
@@ -239,7 +239,7 @@ describe('send rejects a bad attachment with exit code 2, and sends nothing', ()
 	it.each<[what: string, names: string[], says: RegExp]>([
 		['a file that is not there', ['nothing.pdf'], /nothing\.pdf: no such file/],
 		['a folder', ['more'], /more is a directory/],
-		['a name with a line break', ['a\rb.txt'], /a\\rb\.txt": The name of a file has no control characters/],
+		['a name with a line break', ['a\rb.txt'], /a\\rb\.txt": A file name may not contain control characters/],
 		['too much', ['huge.bin', 'logo.png'], /huge\.bin, .*logo\.png: larger than 20 MiB together/],
 		[
 			'one name twice in the HTML',

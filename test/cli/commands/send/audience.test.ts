@@ -37,7 +37,7 @@ describe('mailctl send to selected people of several lists', () => {
 	const notes = (run: Parameters<typeof said>[0]) =>
 		said(run).flatMap((line) => (line['note'] === undefined ? [] : [line['note']]));
 
-	it('sends one mail to a person on several lists, with values from the first accepting list', async () => {
+	it('sends one mail to a person on several lists, with the values of the first active subscription', async () => {
 		const run = await project.run([...send(4, ...both), '--campaign', 'spring', '-o', 'json']);
 		expect([run.code, sentTo()]).toEqual([
 			0,
@@ -146,7 +146,7 @@ describe('mailctl send to selected people of several lists', () => {
 		]);
 	});
 
-	it('counts the same lists in another order as the same mail, but not another list or condition', async () => {
+	it('rejects the same mail to the same lists in another order, but accepts it for other people', async () => {
 		await project.json(send(4, ...both));
 		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
 		expect([again.code, again.stderr]).toEqual([

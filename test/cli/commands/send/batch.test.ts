@@ -107,10 +107,10 @@ describe('mailctl send --batch', () => {
 	describe.each([
 		['the case of a sender', { from: 'NEWS@Example.COM' }],
 		['the tag', { tag: 'Monday' }],
-		['the order of answers', { reply_to: ['r@example.com', 'q@example.com'] }],
-		['the order of copies', { cc: ['d@EXAMPLE.com', 'c@example.com'] }],
+		['the order of Reply-To addresses', { reply_to: ['r@example.com', 'q@example.com'] }],
+		['the order of Cc addresses', { cc: ['d@EXAMPLE.com', 'c@example.com'] }],
 		['the case of a header', { headers: { 'x-id': '1' } }],
-		['the order of keys', {}],
+		['the order of JSON keys', {}],
 	])('lines that differ only in %s', (_, more) => {
 		const mail = {
 			...{ text_body: 'Hi', subject: 'A', from: 'news@example.com', tag: 'monday' },
@@ -123,7 +123,7 @@ describe('mailctl send --batch', () => {
 		];
 		const finding = 'line 2: Ann@example.com is in this campaign already.';
 
-		it('count as the same mail, in a dry run as in a campaign', async () => {
+		it('count as the same mail, both in a dry run and in a real run', async () => {
 			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
 			for (const end of [['-n'], []])
 				expect(errorOf(await project.run([...batch(file, 2), '-o', 'json', ...end]))).toMatchObject({

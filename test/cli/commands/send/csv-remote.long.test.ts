@@ -30,7 +30,7 @@ async function serve(tamper: Tamper, count: number) {
 	return { sink, project, run, send };
 }
 
-it('a campaign sends a batch of rows again if its answer was lost, and stages nobody twice', async () => {
+it('send repeats a batch of rows if the server’s answer is lost, and stages nobody twice', async () => {
 	const puts: string[] = [];
 	const { sink, run, send } = await serve(async (passing, ask) => {
 		const answered = await ask(passing);

@@ -116,7 +116,7 @@ describe('mailctl send --csv', () => {
 		expect(nobody).toMatch(/^3,nobody,,rejected,invalid,to: Enter a valid email address: it has no @,0,/);
 	});
 
-	it('rejects a variable that is the heading of a column, unless --no-strict-vars is given', async () => {
+	it('rejects a message that uses a column heading as a variable, unless --no-strict-vars is given', async () => {
 		const file = await project.file('names.csv', 'EMAIL;名前;First Name\nann@example.com;Аня;Ann\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'Hi #名前#'];
 		const words = [...mail, '--text', 'Dear #First name|friend#', '--yes', '--expect-count', '1'];
@@ -127,7 +127,7 @@ describe('mailctl send --csv', () => {
 				expect.arrayContaining([
 					'error: the message names columns that are not variables; nothing was sent',
 					'error: #名前#: --map "名前=NAME" makes the column "名前" a variable',
-					'error: #First name#: the column "First Name" is #first_name#',
+					'error: #First name#: for the column "First Name", write #first_name#',
 				]),
 			]);
 		}
@@ -136,7 +136,7 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #名前#');
 	});
 
-	it('names the right variable if the message spells a column’s variable differently', async () => {
+	it('suggests a column’s variable if the message writes its name in another case', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const file = await project.file('city.csv', 'email,City\nann@example.com,Oslo\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
@@ -144,7 +144,7 @@ describe('mailctl send --csv', () => {
 		const run = await project.run(words);
 		expect([run.code, run.stderr]).toEqual([
 			2,
-			expect.stringContaining('error: #city#: the column "City" is #City#\n'),
+			expect.stringContaining('error: #city#: for the column "City", write #City#\n'),
 		]);
 		const given = await project.run([...words, '--context', 'city=Bonn', '--dry-run']);
 		expect([given.code, given.stderr]).toEqual([0, '']);
@@ -247,7 +247,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('continues a campaign if its file was moved, but rejects its name for a different file', async () => {
+	it('continues a campaign whose file was moved, and rejects the same name with a different file', async () => {
 		await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
 		const moved = join(project.folder, 'moved.csv');
 		await rename(people, moved);

@@ -37,7 +37,7 @@ const answering = async (words: readonly string[], answer: Answer, options: CliO
 describe.each([
 	['campaigns resume', ['campaigns', 'resume', 'U1']],
 	['the same send', named],
-])('a campaign that an earlier run staged, and that %s continues', (_, words) => {
+])('a campaign staged earlier and continued by %s', (_, words) => {
 	it('stays staged if the user declines', async () => {
 		await stageEarlier();
 		const { code, said } = await answering(words, 'n');

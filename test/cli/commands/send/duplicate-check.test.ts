@@ -81,7 +81,7 @@ describe.each(['a database', 'a server'])('repeating an idempotency key on %s', 
 		});
 	});
 
-	it('exits with 0 while the queue is paused, if the mail was sent before', async () => {
+	it('exits with 0 while the queue is paused, because the mail is already sent', async () => {
 		const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'paused'];
 		expect(await run(words)).toMatchObject({ code: 0 });
 		await theWay(way).database.run(['engine', 'queue', 'pause']);

@@ -54,7 +54,9 @@ const roads = [
 ] as const;
 
 describe.each(roads)('send of a single message through mailctl %s', (_, words) => {
-	it.each([408, 500, 502, 503, 504, 520])('exits with 13 (uncertain) if the answer is %d', async (status) => {
+	it.each([
+		408, 500, 502, 503, 504, 520,
+	])('exits with 13 (uncertain) if the service answers %d', async (status) => {
 		const { run, sends } = await startAnswering({ status });
 		const ended = await run(words);
 		expect(ended.code).toBe(13);

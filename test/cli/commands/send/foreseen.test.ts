@@ -31,7 +31,7 @@ const refused: readonly [what: string, words: readonly string[], says: string][]
 	[
 		'bulk mail without a public URL',
 		[...subject, '--text', 'T', '--bulk'],
-		'type: BULK needs the public URL',
+		'type: BULK needs the setting public_url',
 	],
 	[
 		'HTML nested too deeply',
@@ -108,7 +108,7 @@ describe.each(Object.entries(audiences))('send of a campaign to %s', (_, audienc
 		expect(await project.run([...all, '-n'])).toEqual(real);
 	});
 
-	it('fails in a dry run like the real run if the database has no mail server', async () => {
+	it('prints the same error in a dry run and a real run if no mail server is configured', async () => {
 		const bare = await makeProject();
 		await bare.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		await bare.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
@@ -120,7 +120,7 @@ describe.each(Object.entries(audiences))('send of a campaign to %s', (_, audienc
 	});
 });
 
-it('a dry run fails like the send if an equal campaign is unfinished or the name is used', async () => {
+it('a dry run fails like the real run if the same campaign is unfinished or its name is taken', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	await project.file('once.ndjson', JSON.stringify(message));
 	const content = [...from, ...subject, '--text', 'unfinished', '--transactional'];

@@ -62,7 +62,7 @@ describe('send on a terminal', () => {
 		expect(shown).toContain('From: news@example.com, the only sender\n');
 		expect(shown).toContain('Subject: News\nTo: ann@example.com\n\n  Hi Ann,\n  the news.\n');
 		expect(shown.replaceAll(/\s+/g, ' ')).toMatch(
-			/ a test message of "News", as for ann@example.com, to me@example.com: message [0-9a-f-]{36} /,
+			/ a test of "News" to me@example.com, as ann@example.com would get it: message [0-9a-f-]{36} /,
 		);
 		const words = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'News'];
 		const line = [`mailctl --db ${project.db}`, ...words, '--text-file', text, '--yes --expect-count 1'];
@@ -73,7 +73,10 @@ describe('send on a terminal', () => {
 		expect((await project.run(again)).code).toBe(0);
 	});
 
-	it.each(['\x03', '\x04'])('exits with 130 if the user leaves any of its questions', async (key) => {
+	it.each([
+		'\x03',
+		'\x04',
+	])('exits with 130 if the user presses Ctrl-C or Ctrl-D at any question', async (key) => {
 		await project.json(['senders', 'add', 'office@example.com']);
 		const answers: Answers = [
 			['❯ the subscribers of a list', ''],
@@ -241,7 +244,7 @@ describe('send on a terminal', () => {
 		await project.json('subscribers create -l 1 --email bob@example.com --meta city=Oslo'.split(' '));
 		const mail = ['--list', '1', '--subject', 'News', '--text', 'Hi #city#'];
 		const { code, shown } = await guided(mail, [
-			['❯ send it to 1 recipient, without 1 recipient', ''],
+			['❯ send it to 1 recipient, leaving out 1 recipient', ''],
 			['(y/N)', 'y'],
 		]);
 		expect([code, sentTo()]).toEqual([9, ['bob@example.com']]);
@@ -281,7 +284,7 @@ describe('send on a terminal', () => {
 		});
 	});
 
-	it('asks nothing if there is no mail server, except for a preview', async () => {
+	it('exits with 2 without a question if there is no mail server, unless --preview is given', async () => {
 		project = await makeProject();
 		const { code, shown } = await guided([], []);
 		expect([code, shown]).toEqual([2, expect.stringContaining('no mail server is configured')]);

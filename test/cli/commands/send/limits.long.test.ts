@@ -94,7 +94,7 @@ describe('limits on sending', () => {
 		expect(there.stderr).toMatch(ended);
 	});
 
-	it.each(['100/h', '7/m', '3599/h'])('accept the campaign rate %s', async (rate) => {
+	it.each(['100/h', '7/m', '3599/h'])('can be set for a campaign with --rate %s', async (rate) => {
 		const { sink } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);

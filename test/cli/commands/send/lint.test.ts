@@ -65,11 +65,11 @@ describe('findings about content', () => {
 		const file = await project.file('p.csv', 'email,Vorname\na@example.com,A\n');
 		const send = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
 		expect((await project.run([...send, '--text', '#vorname#', '-n'])).stderr).toContain(
-			'#vorname#: the column "Vorname" is #Vorname#\n',
+			'#vorname#: for the column "Vorname", write #Vorname#\n',
 		);
 	});
 
-	it('are printed for a list even if a missing value rejects the campaign', async () => {
+	it('are printed for a list even if send rejects the campaign because of a missing value', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await project.json(['subscribers', 'create', '--list', 'Readers', '--email', 'ann@example.com']);

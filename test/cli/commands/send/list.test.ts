@@ -45,7 +45,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('sends to each active subscriber with the person’s values, and reports the counts', async () => {
+	it('sends each active subscriber a mail with the subscriber’s own values, and reports the counts', async () => {
 		const run = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout) }).toEqual({
 			code: 0,
@@ -104,7 +104,7 @@ describe('mailctl send --list', () => {
 		expect(mail).not.toContain('List-Unsubscribe-Post');
 	});
 
-	it('sends no bulk mail with --transactional', async () => {
+	it('omits List-Unsubscribe with --transactional, which excludes --bulk', async () => {
 		await project.json(agreed('--transactional', '--campaign', 'november'));
 		expect(sink.received[0]?.raw.toString('latin1')).not.toMatch(/^List-Unsubscribe/m);
 		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({ type: 'TRANSACTIONAL' });
@@ -114,7 +114,7 @@ describe('mailctl send --list', () => {
 		});
 	});
 
-	it('rejects a variable without a value, but sends it as written with --no-strict-vars', async () => {
+	it('rejects a variable without a value, but sends the mail with --no-strict-vars', async () => {
 		await project.json(['subscribers', 'update', 'bob@example.com', '-l', '1', '--unset-meta', 'city']);
 		for (const more of [[], ['--transactional'], ['-n']])
 			expect(await project.run(agreed(...more))).toMatchObject({
@@ -275,7 +275,7 @@ describe('mailctl send --list', () => {
 	const lacksCity =
 		'no value for #city#: 12 of 14 recipients (the first: c0@example.com, c1@example.com, c2@example.com)';
 
-	it('prints one line for equal errors of many recipients, including those of earlier runs', async () => {
+	it('prints one line for an error of many recipients, even if an earlier run found the error', async () => {
 		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--campaign', 'november');
 		const resumed = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '14'];
@@ -347,7 +347,7 @@ describe('mailctl send --list', () => {
 		expect({ code: run.code, said: said(run) }).toEqual({
 			code: 0,
 			said: [
-				{ note: 'a test message of "News for Oslo", as for ann@example.com, to me@example.com' },
+				{ note: 'a test of "News for Oslo" to me@example.com, as ann@example.com would get it' },
 				{ note: 'sent 1' },
 			],
 		});
@@ -357,7 +357,7 @@ describe('mailctl send --list', () => {
 
 	it('shows the test message in a dry run, and exits with 9 if its recipient is suppressed', async () => {
 		const words = send('--test-to', 'me@example.com', '-n');
-		const what = 'send a test message of "News for Oslo", as for ann@example.com, to me@example.com';
+		const what = 'send a test of "News for Oslo" to me@example.com, as ann@example.com would get it';
 		const said = await project.run([...words, '-o', 'table']);
 		expect(said).toMatchObject({ code: 0, stderr: `dry run: would ${what}\n` });
 		expect(said.stdout).toContain('\nTo: me@example.com\n');
@@ -477,7 +477,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('makes a campaign that counts as complete once released, even if it is canceled later', async () => {
+	it('marks a released campaign as complete, and canceling the campaign keeps the mark', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

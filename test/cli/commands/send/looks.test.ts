@@ -50,7 +50,7 @@ describe('--preview-as', () => {
 		expect((await project.run([...look, 'nobody'])).code).toBe(2);
 	});
 
-	it('shows the message of the row, the request or the --to recipient with this address', async () => {
+	it('shows the message that the given address gets from a table, a batch or --to', async () => {
 		const csv = await project.file('p.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const request = (name: string, ...to: string[]) =>
 			JSON.stringify({ from: 'news@example.com', to, subject: 'S', text_body: `Hi ${name}` });
@@ -153,7 +153,7 @@ describe('send --preview with -o json', () => {
 		});
 	});
 
-	it('rejects --eml -, unless only MAILCTL_OUTPUT sets the format', async () => {
+	it('rejects --eml - with -o json, but accepts it with MAILCTL_OUTPUT=json', async () => {
 		const eml = [...hello, '--eml', '-'];
 		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
 		const refused = errorOf(await project.run([...eml, '--json']));

@@ -35,7 +35,7 @@ describe('--markdown-file', () => {
 	it.each([
 		['without a heading or subject', 'Hi\n', [], 'missing --subject'],
 		['beside HTML', '# A\n', ['--html', '<p>x</p>'], 'use either --html or --markdown-file, not both'],
-		['without a word', '<!-- -->\n', ['--subject', 'S'], 'says nothing'],
+		['without a word', '<!-- -->\n', ['--subject', 'S'], 'contains no text'],
 		['beside a template', '# A\n', ['--template', 'T'], 'use either --markdown-file or --template, not both'],
 	])('makes send exit with 2 %s', async (_what, markdown, more, words) => {
 		const file = await project.file('news.md', markdown);

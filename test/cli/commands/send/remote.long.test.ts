@@ -251,7 +251,7 @@ describe('send without an answer from the service', () => {
 	});
 });
 
-describe('the release of a campaign without an answer', () => {
+describe('send of a campaign whose release gets no answer', () => {
 	async function withList(): Promise<Project> {
 		// Nothing listens on port 9: the test only needs a database with a mail server.
 		const project = await makeProject({ smtp: 9 });
@@ -285,13 +285,13 @@ describe('the release of a campaign without an answer', () => {
 			}),
 		});
 
-	it('counts as done if the campaign is released', async () => {
+	it('exits with 0 if the campaign is released', async () => {
 		const project = await withList();
 		expect((await project.run(words, { connect: connectWith('done') })).code).toBe(0);
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('exits with 13 if the campaign is not released, and prints its name but does not cancel it', async () => {
+	it('exits with 13 if the campaign is not released, and prints the command that continues it', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
@@ -308,7 +308,7 @@ describe('the release of a campaign without an answer', () => {
 });
 
 describe('a preview of a message on a server', () => {
-	it('is rendered by the command with --preview, --eml and --dry-run, which send nothing', async () => {
+	it('is rendered on the client with --preview, --eml or --dry-run, and nothing is sent', async () => {
 		const { project, run } = await serve();
 		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'Hi #name#'];
 		const html = ['--html', '<p>#name# <a href="#unsubscribe_url#">bye</a></p>', '--context', 'name=Ann'];

@@ -66,13 +66,13 @@ describe('mailctl send --results', () => {
 		const refused = await Promise.all([folder, '-'].map((path) => project.run(send(path))));
 		expect(refused.map(({ code, stderr }) => [code, stderr.trimEnd()])).toEqual([
 			[2, `error: --results: ${folder} is a directory; nothing was sent`],
-			[2, 'error: --results needs a file: standard output has the answer'],
+			[2, 'error: --results needs a file: standard output has the result of the command'],
 		]);
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 		expect(sink.received).toEqual([]);
 	});
 
-	it('never overwrites a file that the send reads, even by another path to it', async () => {
+	it('never overwrites a file that the send reads, not even through a symbolic link', async () => {
 		const page = await project.file('n.html', '<p>Hello</p>');
 		const alias = join(project.folder, 'alias.csv');
 		await symlink(people, alias);

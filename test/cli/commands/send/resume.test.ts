@@ -92,7 +92,7 @@ describe('an interrupted campaign', () => {
 		expect(new Set(sentTo()).size).toBe(count);
 	});
 
-	it('needs a confirmation but not its file once all rows are staged', async () => {
+	it('continues without its file if all rows are staged, but only after a confirmation', async () => {
 		await breakOffBeforeRelease();
 		await rm(people);
 		const asked = await project.run(['campaigns', 'resume', 'november']);
@@ -101,7 +101,7 @@ describe('an interrupted campaign', () => {
 		expect(await project.json(resume())).toMatchObject({ messages: { sent: count } });
 	});
 
-	it('does not continue with a changed file, but continues with a moved one by --source', async () => {
+	it('cannot continue with a changed file, but continues with a moved file that --source names', async () => {
 		await breakOffStaging();
 		const moved = await project.file('moved.csv', await readFile(people));
 		await writeFile(people, 'email,name\neve@example.com,Eve\n');
@@ -202,7 +202,7 @@ describe('an interrupted campaign', () => {
 		expect(sentTo()).toHaveLength(count);
 	});
 
-	it('continues if the same send runs with a file that equals the pipe', async () => {
+	it('continues if the same send reads the same rows from a file instead of the pipe', async () => {
 		await breakOffStaging('-');
 		const other = await project.run(send('--csv', '-'), { stdin: 'email,name\neve@example.com,Eve\n' });
 		expect([other.code, other.stderr]).toEqual([5, expect.stringContaining('belongs to another campaign')]);

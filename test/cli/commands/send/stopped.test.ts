@@ -32,7 +32,7 @@ async function startGate() {
 	return { sink, pass };
 }
 
-it('an interrupted send counts what the mail server accepted meanwhile', async () => {
+it('an interrupted send counts messages that the server sent after Ctrl-C', async () => {
 	const { sink, pass } = await startGate();
 	const project = await makeProject({ smtp: sink.port });
 	const server = await startServer(project.db);
@@ -69,7 +69,7 @@ it('an interrupted send counts what the mail server accepted meanwhile', async (
 	expect(stderr).toMatch(/^sent 2, still queued 1$/m);
 });
 
-it('a send prints the server’s replies if all mail is sent before the release is answered', async () => {
+it('a send prints bounce replies even if all mail was sent before the release call returns', async () => {
 	const faulty = await startFaultServer({
 		on: (phase, line) =>
 			phase === 'RCPT' && line.includes('b@') ? { answer: '550 5.1.1 No such user' } : undefined,

@@ -80,7 +80,7 @@ describe('mailctl send at a given time', () => {
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
-	it('shows the planned time also in the zone of tables if the two zones differ', async () => {
+	it('prints the planned time in --time-zone too, if its UTC offset differs', async () => {
 		const now = ['--now', '2026-11-01T10:00:00Z'];
 		const at = async (...zone: string[]) =>
 			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
@@ -146,7 +146,7 @@ describe('mailctl send at a given time', () => {
 					});
 		expect(run).toMatchObject({ code: 14, stdout: expect.stringContaining('{"queued":2}') });
 		expect(run.stderr).toContain(
-			'accepted and queued, so do not repeat the command: its hours are over, and it continues at 2026-11-02 09:00 Europe/Berlin',
+			'accepted and queued, so do not repeat the command: its sending hours are over, and it continues at 2026-11-02 09:00 Europe/Berlin',
 		);
 		expect(run.stderr).toContain('must be running');
 		expect(sink.received).toEqual([]);
@@ -158,7 +158,7 @@ describe('mailctl send at a given time', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	describe('send of the same mail as a staged campaign', () => {
+	describe('if the same campaign is already staged', () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const stage = (...more: string[]) =>
 			project.run([...mail, ...more, '--campaign', 'early', '--yes', '--expect-count', '99', ...at]);
@@ -172,7 +172,7 @@ describe('mailctl send at a given time', () => {
 				300,
 			);
 
-		it('gives the staged campaign the time of the new command, and shows it in the question', async () => {
+		it('gives the campaign the time of the new command, and shows the time in the question', async () => {
 			await stage();
 			const run = await resume('--in', '2h', '--window', '09:00-14:00');
 			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';
@@ -185,7 +185,7 @@ describe('mailctl send at a given time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('keeps the campaign’s earlier time, and shows this time in its question', async () => {
+		it('keeps the campaign’s time if the command gives none, and shows the time in the question', async () => {
 			await stage('--at', '2026-12-01 09:00');
 			const run = await resume();
 			expect(stripVTControlCharacters(run.stderr)).toContain(
@@ -197,7 +197,7 @@ describe('mailctl send at a given time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('rejects options that differ from the campaign’s, which stays staged', async () => {
+		it('rejects options that differ from those of the campaign, and leaves the campaign staged', async () => {
 			await stage('--tag', 'old');
 			const run = await typing(
 				[['Resume it?', 'y']],

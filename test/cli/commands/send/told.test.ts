@@ -50,7 +50,7 @@ describe('the output of a campaign', () => {
 		expect(errorOf(await project.run([...send(file, 30), '-o', 'json']))['details']).toHaveLength(30);
 	});
 
-	it('prints the most frequent error first, and the line number of a single one', async () => {
+	it('prints the most frequent error first, and the line number of an error that occurs once', async () => {
 		const odd = 'äëïöüßøåæñç'.split('').map((letter) => `${letter}x@example.com`);
 		const seen = await project.run(
 			send(await table(['a@example.com', ...odd, 'A@example.com', 'nobody', 'no']), 15),

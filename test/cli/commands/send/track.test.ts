@@ -79,7 +79,7 @@ describe.each([
 			);
 	});
 
-	it('is needed, because send tracks mail by default', async () => {
+	it('is not the default: send adds a pixel and replaces links without the option', async () => {
 		const place = await start();
 		const [one = [], , , , batch = []] = await ways(place.project);
 		for (const words of [one, [...one, '--track', 'on'], [...batch, '--track', 'on']])
@@ -88,7 +88,7 @@ describe.each([
 	});
 });
 
-it('--track off also applies to requests that campaigns resume stages later', async () => {
+it('campaigns resume keeps --track off for requests that it stages', async () => {
 	const place = await local();
 	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'B', html_body: written };
 	const batch = await place.project.file('b.ndjson', JSON.stringify({ ...request, disable_tracking: false }));
@@ -108,7 +108,7 @@ it('--track off also applies to requests that campaigns resume stages later', as
 	expect((await mails(place)).map(({ html }) => html?.trim())).toEqual([written]);
 });
 
-it('a campaign counts as a repetition even if only --track off differs', async () => {
+it('send rejects a campaign that differs from an earlier one only in --track off', async () => {
 	const place = await local();
 	const [, , list = [], , batch = []] = await ways(place.project);
 	for (const words of [list, batch]) {

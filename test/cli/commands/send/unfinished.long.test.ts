@@ -92,7 +92,7 @@ const refusedSent = (name: string) =>
 	refusal(`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago`);
 
 describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
-	it('is rejected while the first is unfinished and after it was sent, but works with --again', async () => {
+	it('is rejected while the first campaign is unfinished and after it is sent, but works with --again', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -140,7 +140,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(4);
 	});
 
-	it('is rejected if the first is staged, but works with --again', async () => {
+	it('is rejected if the first campaign is staged, but works with --again', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -152,7 +152,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('continues a staged repetition with --again and its name, but rejects a finished one', async () => {
+	it('given --again, continues a staged campaign of the same name, but rejects a finished one', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -171,7 +171,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('continues a staged campaign under the same name with the right count', async () => {
+	it('continues a staged campaign of the same name if --expect-count is right', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -213,7 +213,7 @@ it('a dry run of send leaves neither a campaign nor a file', async () => {
 	expect(await readdir(project.folder, { recursive: true })).toEqual(before);
 });
 
-it('send rejects a campaign that this machine already keeps for another service', async () => {
+it('send through another service rejects a repeated campaign that this machine has a record of', async () => {
 	const foreign = await startForeign();
 	opened.push(foreign);
 	const project = await makeProject();

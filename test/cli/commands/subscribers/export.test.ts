@@ -96,7 +96,7 @@ describe('mailctl subscribers export', () => {
 		expect((await readdir(project.folder)).filter((name) => name.includes('.part'))).toEqual([]);
 	});
 
-	it('replaces a file only with --force, even behind a symbolic link, but never a database', async () => {
+	it('replaces a file only with --force, follows a symbolic link, and never replaces a database', async () => {
 		const file = await project.file('out.csv', 'mine');
 		const { code, stderr } = await project.run(words(file));
 		expect({ code, stderr }).toEqual({
@@ -185,7 +185,7 @@ const person = fc.record({
 	meta,
 });
 
-describe('importing an exported file', () => {
+describe('an exported file', () => {
 	let source: Project;
 	let target: Project;
 	let round = 0;
@@ -217,7 +217,10 @@ describe('importing an exported file', () => {
 		await store.close();
 	}
 
-	it.each(['csv', 'ndjson'])('gives a list whose export as %s has the same bytes', async (format) => {
+	it.each([
+		'csv',
+		'ndjson',
+	])('has the same bytes after an import and a second export as %s', async (format) => {
 		await fc.assert(
 			fc.asyncProperty(fc.array(person, { minLength: 1, maxLength: 6 }), async (all) => {
 				round += 1;

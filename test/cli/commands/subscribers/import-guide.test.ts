@@ -22,7 +22,7 @@ async function guided(content: string | Buffer, answers: Answers, columns?: numb
 	return { ...project, path, words, ...result, shown: stripVTControlCharacters(result.stderr) };
 }
 
-it('the import guide prints a command with its answers, the given options and the database', async () => {
+it('the import guide prints a command that includes the answers, the given options and the database', async () => {
 	const project = await makeProject();
 	const { json, file, folder, db } = project;
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
@@ -51,7 +51,7 @@ it('the import guide prints a command with its answers, the given options and th
 	expect(await cli(pasted, { env: { HOME: folder } })).toMatchObject({ code: 0 });
 });
 
-it('the import guide prints a command even if only the list was missing', async () => {
+it('the import guide prints a command even if it asks only for the list', async () => {
 	const { json, file, run } = await makeProject();
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 	const path = await file('people.csv', 'email\nann@example.com\n');

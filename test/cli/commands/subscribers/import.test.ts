@@ -73,7 +73,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('skips a repeated row again when it reads the rejects file, unless the row’s code was removed', async () => {
+	it('skips a duplicate row of the rejects file unless its _code is empty', async () => {
 		const path = await project.file(
 			'people.csv',
 			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
@@ -85,7 +85,7 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(rejects), { code: 9 })).toEqual(expected);
 		expect(await readFile(`${path}.rejects-2.csv`, 'utf8')).toBe(
 			'email,name,_line,_code,_error\n' +
-				'ANN@example.com,Other,2,duplicate,a repeated row of the import before (to import it anyway: empty its _code)\n' +
+				'ANN@example.com,Other,2,duplicate,the previous import already had this row (empty its _code to import it anyway)\n' +
 				'bad,Bob,3,invalid,email: Enter a valid email address: it has no @\n',
 		);
 		expect(await people()).toMatchObject([{ name: 'Ann' }]);
@@ -169,7 +169,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('suppresses addresses by their reason, and counts reasons that have no effect', async () => {
+	it('suppresses addresses with a known disable_reason, and warns about others', async () => {
 		const path = await project.file(
 			'left.csv',
 			'email,disable_reason\na@x.org,complained\nb@x.org,moved\nc@x.org,on holiday\n',

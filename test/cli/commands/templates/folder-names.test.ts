@@ -30,7 +30,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('has a suffix if too long, empty, or equal to another except for case or Unicode form', () => {
+	it('gets a suffix if its name is empty, too long, or differs from another only in case or Unicode form', () => {
 		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
 		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long, '']);
 		expect([...folders.values()]).toEqual([

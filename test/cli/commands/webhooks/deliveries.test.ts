@@ -73,7 +73,7 @@ describe('the deliveries of a webhook', () => {
 			expect(await project.run(['webhooks', ...argv])).toMatchObject({ code });
 	});
 
-	it('are sent again by id, by failure or by day, and keep their ids', async () => {
+	it('keep their ids if webhooks replay sends them again, by id or with --since', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		await work();
@@ -121,7 +121,7 @@ describe('the deliveries of a webhook', () => {
 		expect(target?.received).toHaveLength(2);
 	});
 
-	it('are signed with the secret that the command prints, and with two after a rotation', async () => {
+	it('have one signing secret, and two after a rotation; dropping the old one needs --yes', async () => {
 		const secrets = async (...argv: string[]) =>
 			(await project.json(['webhooks', 'secret', ...argv])) as {
 				secret: string;

@@ -85,7 +85,7 @@ describe('mailctl webhooks listen', () => {
 		expect(JSON.parse(target.received[0] ?? '')).toEqual(line.body);
 	});
 
-	it('forwards with the user and password of the URL', async () => {
+	it('sends the user name and password in the --forward-to URL as Basic authentication', async () => {
 		target = await startTarget(200);
 		const to = target.url.replace('//', '//ann:s%40crct@');
 		const { running, heard } = listen([...openings, '--forward-to', to]);
@@ -136,7 +136,7 @@ describe('mailctl webhooks listen', () => {
 		expect(await hooks()).toEqual([]);
 	});
 
-	describe('with --register, if private addresses are refused', () => {
+	describe('with --register and without allow_private_webhooks', () => {
 		const words = ['webhooks', 'listen', '--register', '--wait', '50ms'];
 		const setting = async () =>
 			(await project.run(['engine', 'settings', 'get', 'allow_private_webhooks'])).stdout;
@@ -144,7 +144,7 @@ describe('mailctl webhooks listen', () => {
 			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
 		});
 
-		it('asks a person to allow private addresses, and continues', async () => {
+		it('asks the user to set allow_private_webhooks, and continues', async () => {
 			const { code, stderr } = await typing([['allow_private_webhooks', 'y']], (options) =>
 				project.run(words, options),
 			);
@@ -154,7 +154,7 @@ describe('mailctl webhooks listen', () => {
 			expect(await setting()).toBe('true\n');
 		});
 
-		it('is rejected in a script unless --yes is given', async () => {
+		it('exits with 2 in a script unless --yes is given', async () => {
 			const { code, stderr } = await project.run(words);
 			expect([code, stderr]).toEqual([
 				2,

@@ -84,7 +84,7 @@ async function askTarget(cx: CommandContext, column: string, possible: Possible)
 }
 
 export async function sayCommand(cx: CommandContext, file: string, list: List, options: ImportOptions) {
-	// `--by` makes the given word unambiguous.
+	// With `--by`, keep the given word: `--by` says whether the word is an id or a name.
 	const word = options.by === undefined ? await wordOfList(await cx.api(), list, cx.signal) : options.list;
 	const words = optionWords(importOptions, { ...options, list: word }, cx);
 	await cx.hint(['the same without questions: ', mailctl('subscribers', 'import', file, ...words)]);

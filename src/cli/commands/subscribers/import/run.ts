@@ -66,8 +66,8 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 			}
 			const goOn =
 				job.isOnce && options.job === undefined
-					? 'what was acknowledged stays; import all of it from a file or with --job NAME, which --resume can go on with'
-					: 'what was acknowledged stays; run the same command with --resume to go on';
+					? 'acknowledged rows stay; to be able to resume, import everything again from a file or with --job NAME'
+					: 'acknowledged rows stay; run the same command with --resume to go on';
 			const how = { ...(await rowsOf(cx, job, foreign)), imports, batchRows, key };
 			const result = await runShown(cx, how, {
 				...{ write: rejects.write.bind(rejects), rows, goOn },
@@ -116,7 +116,7 @@ async function identify(cx: CommandContext, job: TableJob) {
 	const what = isSame
 		? `the import of ${importName(file)} that stopped had other columns or options`
 		: `${importName(file)} has changed since the import that stopped`;
-	const hint = 'leave out --resume: what is there already is found unchanged';
+	const hint = 'leave out --resume: rows that are already imported count as unchanged';
 	throw new CliError(isSame ? 'other_options' : 'file_changed', exits.usage, what, { hint });
 }
 
@@ -202,7 +202,7 @@ export interface ImportIdentity {
 	delimiter: string;
 }
 
-/** Returns 64 hex digits. Omits the batch size: a resumed run may change it, because rows are numbered. */
+/** Returns 64 hex digits. The key does not depend on the batch size, so that a resumed run may change the size. */
 export function importKey({ spec, source, mapping, encoding, delimiter }: ImportIdentity): string {
 	const columns = mapping.columns.map(({ index, target, joined = [] }) => [index, target, ...joined]);
 	const from = 'sha256' in source ? ['sha256', source.sha256] : ['job', source.job];
@@ -280,7 +280,10 @@ interface Pace {
 	sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** A worker thread reads and checks a large file, but not a stream, and not if the service needs a request per row. */
+/**
+ * Lets a worker thread read and check a large file. This thread reads small files and streams, and all rows for a
+ * service that needs a request per row.
+ */
 async function rowsOf(
 	cx: CommandContext,
 	{ file, isOnce, table, mapping, spec, options: { delimiter }, limits: { maxErrors } }: TableJob,

@@ -107,7 +107,7 @@ it.each(files)('an import accepts %s', async (_, file, options, states) => {
 	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
 });
 
-it('an import rejects the file for an unknown state word, or only the row of a pipe', async () => {
+it('an unknown state word rejects the whole file, or only its row if the input is a pipe', async () => {
 	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
 	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
 	const mapped = ['--map', 'Status=state'];
