@@ -89,7 +89,7 @@ const stats = command({
 	name: 'stats',
 	summary: 'show waiting messages, and why they wait',
 	description:
-		'Shows why nothing is sent, how many messages are due, how many limits delay, the workers, domains that defer mail, ' +
+		'Shows why nothing is sent, how many messages are due or wait for a limit, the workers, the domains that defer mail, ' +
 		'when the first and the last delayed message of each limit may go, and the most frequent replies of seven days. ' +
 		'Limits of --rate are not included. It reads every waiting message.',
 	output:
