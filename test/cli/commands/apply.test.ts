@@ -168,7 +168,7 @@ describe('apply and diff', () => {
 		],
 		['lists:\n  - name: A', ': lists[0]: email_reason is missing'],
 		['lists:\n  - name: A\n    email_reason: [x]', ': lists[0].email_reason: it must be a text'],
-		['lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}', ': lists[1]: "B" is already declared at'],
+		['lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}', ': lists[1]: "B" is already'],
 		['lists: {name: A}', ': lists: it must be a list'],
 		['webhooks: [{url: x, type: OPEND}]', 'webhooks[0].type: it must be one of OPENED'],
 		[
