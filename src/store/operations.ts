@@ -530,8 +530,7 @@ const queue = {
 	 */
 	pause: op<Pick<queues.QueuePause, 'kind' | 'reason' | 'retry_at'> & { now: Micros }, queues.QueuePause>(),
 	/**
-	 * Returns true if a `manual` or `fault` pause ended. Messages deferred for a refused sender become due by
-	 * `retry_at`.
+	 * Returns true if a `manual` or `fault` pause ended. Messages deferred for a refused sender become due by `retry_at`.
 	 */
 	resume: op<{ kinds: readonly queues.QueuePause['kind'][]; retry_at?: Micros }, boolean>({ wakes: true }),
 };

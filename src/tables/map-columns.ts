@@ -291,9 +291,7 @@ class Header {
 		return isState ? state(column, sampled.cells[index]) : null;
 	}
 
-	/**
-	 * Tries exact names first: the record's columns, then fields. Among folded names, only `email` wins over a field.
-	 */
+	/** Tries exact names first: the record's columns, then fields. Among folded names, only `email` wins over a field. */
 	#targetsOf(column: string): string[] {
 		const { fields } = this.#options;
 		if (this.#record.names.includes(column)) return [column];

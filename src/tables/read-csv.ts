@@ -59,9 +59,7 @@ class CsvReader {
 		return bytes;
 	}
 
-	/**
-	 * Rejects only the first line of a row that is too long, even if a quote is open. The next line starts a new row.
-	 */
+	/** Rejects only the first line of a row that is too long, even if a quote is open. The next line starts a new row. */
 	*#giveUp(bytes: Buffer, fault: QuoteFault | null): Generator<TableRow, Buffer> {
 		const end = endOfLine(bytes.subarray(0, maxRowBytes), 0, false);
 		const cells = [showLine(end === -1 ? bytes : bytes.subarray(0, end))];

@@ -40,8 +40,7 @@ export function localDkim({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		list: async () => (await store.reads.listDkimKeys()).map(toDkimKey),
 		/**
-		 * `domain` is ASCII in lower case. Returns null if the domain already has this selector. Throws for an invalid
-		 * key.
+		 * `domain` is ASCII in lower case. Returns null if the domain already has this selector. Throws for an invalid key.
 		 */
 		add: async ({ domain, selector, source }: NewKey) => {
 			const material = 'pem' in source ? fromPem(source.pem) : await generateKey(source.type);

@@ -43,8 +43,7 @@ export interface RunningServer {
 	bounceSmtp: string | null;
 	newTokenFile: string | null;
 	/**
-	 * Accepts no more work, ends requests and deliveries in flight within 10 s, and returns leased messages to the
-	 * queue.
+	 * Accepts no more work, ends requests and deliveries in flight within 10 s, and returns leased messages to the queue.
 	 */
 	close(): Promise<void>;
 }

@@ -96,8 +96,7 @@ export class ApiCourier implements Courier {
 		} catch (error) {
 			if (error instanceof ApiError) return settleError(group, call.content, error);
 			const { signal } = this.#options;
-			// The client reacts to the signal only while it waits to repeat a call. So the service has processed
-			// nothing.
+			// The client reacts to the signal only while it waits to repeat a call. So the service has processed nothing.
 			const isStopped = signal.aborted && error === signal.reason;
 			if (!isStopped) this.error ??= error;
 			const reply = { phase: 'call', code: null, enhanced: 'internal', text: String(error) } as const;

@@ -99,8 +99,7 @@ function outcomeOf(
 		case 'sender': {
 			const due_at = retryAt({ ...c, attempts: message.attempts + 1, createdAt: message.created_at });
 			if (due_at !== null) return { kind: 'deferred', reply, due_at };
-			// After the last attempt, a transient refusal of the sender counts like a permanent one. So classify it as
-			// 5xx.
+			// After the last attempt, a transient refusal of the sender counts like a permanent one. So classify it as 5xx.
 			const permanent = { ...conversation.reply, code: 500 + ((conversation.reply.code ?? 0) % 100) };
 			const isSenders = classify({ kind: conversation.kind, reply: permanent }).verdict === 'sender';
 			return { kind: 'failed', reply, ...(isSenders && { uncounted: true }) };

@@ -185,9 +185,7 @@ interface Received {
 	verified: boolean | null;
 	/** Why this command refused the notification; null if it accepted the notification. */
 	refused: string | null;
-	/**
-	 * The status that the target of --forward-to returned. Null if this command forwarded nothing, or got no answer.
-	 */
+	/** The status that the target of --forward-to returned. Null if this command forwarded nothing, or got no answer. */
 	forwarded: number | null;
 	/** The parsed body, or a text if it is not JSON. */
 	body: unknown;
