@@ -151,10 +151,7 @@ export interface Imports {
 	open(key: string, spec: ImportSpec, call?: Call): Promise<Session>;
 	/** Atomic. Returns the stored ack if the batch was put before (same `first`). Throws `conflict` after a gap. */
 	put(id: string, batch: ImportBatch, call?: Call): Promise<Ack<ImportCounts>>;
-	/**
-	 * Puts rows that this process has checked. The caller may put the next batches before the ack. If this batch fails,
-	 * those fail too.
-	 */
+	/** Puts checked rows. The caller may put more batches before the ack; if this one fails, they fail too. */
 	putChecked?(id: string, batch: CheckedBatch): Promise<Ack<ImportCounts>>;
 	finish(id: string, call?: Call): Promise<ImportCounts>;
 }

@@ -20,11 +20,7 @@ export const tree: Tree = [
 		['why', 'explain why a person did not get a mail', () => import('./commands/why.js')],
 	]),
 	...under('Deployment', [
-		[
-			'serve',
-			'serve the API and tracking pages, and send queued messages',
-			() => import('./commands/serve.js'),
-		],
+		['serve', 'serve the API and tracking pages, and send mail', () => import('./commands/serve.js')],
 		['smoke', 'check a deployment, for CI', () => import('./commands/smoke.js')],
 		['doctor', 'find problems of this set-up, and name the fix', () => import('./commands/doctor.js')],
 		['worker', 'send queued messages and retries', () => import('./commands/worker.js')],

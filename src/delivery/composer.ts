@@ -154,9 +154,7 @@ export class Composer {
 		return isSurelyWithin(largeBytes, size, variables);
 	}
 
-	/**
-	 * Composes one mail at a time. The store records the message first, so that the next run knows what caused a crash.
-	 */
+	/** Composes one mail at a time. The store records it first, so that the next run knows what caused a crash. */
 	#withCare({ message, fence }: Leased, work: () => Promise<Composed>): Promise<Composed> {
 		const { queue } = this.#options;
 		const turn = this.#careful.then(async () => {

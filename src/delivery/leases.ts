@@ -113,9 +113,7 @@ export interface Slot {
 	leave(): void;
 }
 
-/**
- * Maximum messages without a recorded outcome, plus one per connection. After a crash, a worker may send them twice.
- */
+/** The most messages without an outcome, plus one per connection. A crash may send them twice. */
 const mostUnsettled = 100;
 /** Maximum bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;

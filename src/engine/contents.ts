@@ -186,10 +186,7 @@ export function createAttachments({ store, clock }: EngineContext): Attachments 
 			const owner = call?.client === undefined ? {} : { owner: call.client };
 			const stored = await store.writes.putAttachment({ sha256, bytes, now: clock.now(), ...owner });
 			if (stored === null)
-				throw new ApiError(
-					'conflict',
-					'No message uses your last uploads yet: send messages that use them, or wait 24 hours.',
-				);
+				throw new ApiError('conflict', 'No message uses your last uploads yet: use them, or wait 24 hours.');
 			return stored;
 		},
 	};

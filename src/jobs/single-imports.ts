@@ -265,10 +265,7 @@ class RowWriter {
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/**
-	 * Deactivates the subscriber of an ignored row that is inactive or has a `disable_reason`. Returns true after a
-	 * change.
-	 */
+	/** Deactivates the subscriber of an ignored row that is inactive or has a `disable_reason`. True after a change. */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;

@@ -26,10 +26,7 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/**
-	 * Set if the client sees only its own campaigns. `unless` then ignores other campaigns. The `key` of a campaign
-	 * that the client does not see is a `conflict`.
-	 */
+	/** Set if the client sees only its own campaigns. `unless` ignores others; their `key` is a `conflict`. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;
@@ -57,10 +54,7 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/**
- * Subscribers of another service's list. The part `first` deletes the rows that an earlier run staged, because the list
- * may have changed.
- */
+/** Subscribers of another service's list, which may have changed: `first` deletes the rows staged before. */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;

@@ -86,10 +86,7 @@ interface Traits {
 	wakes?: true;
 	/** The operation records something that has happened outside the database, so an abort does not roll it back. */
 	records?: true;
-	/**
-	 * Later operations may need rows that this operation writes. A dry run rolls back each operation, so the driver
-	 * repeats this operation before every later one.
-	 */
+	/** A dry run rolls back each operation, so it repeats this one before later ones, which may need its rows. */
 	prepares?: true;
 	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;
@@ -335,10 +332,7 @@ const writes = {
 		repeatable: true,
 	}),
 	deleteWebhook: op<{ id: number }, boolean>(),
-	/**
-	 * Leases deliveries that are due or have an expired lease: at most `max` for a webhook in `shares`, and at most
-	 * `each` for any other webhook.
-	 */
+	/** Leases due deliveries: at most `max` for a webhook in `shares`, at most `each` for any other. */
 	leaseDeliveries: op<queues.LeaseDeliveries, queues.DeliveryLease>({
 		repeatable: true,
 		records: true,
@@ -428,10 +422,7 @@ const writes = {
 		campaigns.ListAck | null
 	>(),
 	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
-	/**
-	 * With `isAgain`, makes uncertain messages due. Otherwise, messages that an interrupted retry left due become
-	 * uncertain.
-	 */
+	/** With `isAgain`, makes uncertain messages due. Otherwise makes messages uncertain that a stopped retry left. */
 	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
 	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
 	putCampaignBatch: op<
@@ -529,9 +520,7 @@ const queue = {
 	 * repeated pause keeps its first `since`.
 	 */
 	pause: op<Pick<queues.QueuePause, 'kind' | 'reason' | 'retry_at'> & { now: Micros }, queues.QueuePause>(),
-	/**
-	 * Returns true if a `manual` or `fault` pause ended. Messages deferred for a refused sender become due by `retry_at`.
-	 */
+	/** True if a `manual` or `fault` pause ended. Messages of a refused sender become due by `retry_at`. */
 	resume: op<{ kinds: readonly queues.QueuePause['kind'][]; retry_at?: Micros }, boolean>({ wakes: true }),
 };
 
@@ -558,10 +547,7 @@ const steps = {
 		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
 	>({ repeatable: true }),
 	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
-	/**
-	 * One transaction of `lease`. `isCut`: the transaction reached its maximum of messages set aside for limits. More
-	 * messages may be due.
-	 */
+	/** One transaction of `lease`. `isCut`: it set aside the most messages for limits, and more may be due. */
 	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,

@@ -87,10 +87,7 @@ export interface ChosenSlice extends Chosen {
 
 export interface ChosenTuples extends ChosenSlice {
 	keys: TupleKeys;
-	/**
-	 * The store returns the text of `meta` unparsed, which saves an eighth of the time. The caller parses and checks
-	 * the text.
-	 */
+	/** Returns the text of `meta`, which the caller parses and checks. This saves an eighth of the time. */
 	isChecked?: true;
 }
 

@@ -25,9 +25,7 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/**
- * True if the password contains an unescaped `/`, `?` or `#`. Messages would show the rest of the password as a path.
- */
+/** True if an unescaped `/`, `?` or `#` is in the password: messages would show its rest as a path. */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }

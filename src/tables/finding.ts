@@ -89,10 +89,7 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/**
- * Returns the index of the first column after `_line`, `_code` and `_error`. The user left out the columns from there
- * on.
- */
+/** Finds the first column after `_line`, `_code` and `_error`. The user left out those columns. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;

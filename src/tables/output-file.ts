@@ -159,7 +159,7 @@ const refusals: ReadonlyMap<string, Refusal> = new Map<string, Refusal>([
 	['EROFS', { code: 'disk', why: 'its file system is read-only' }],
 	[
 		'EFBIG',
-		{ code: 'disk', why: 'it would be larger than the system allows (EFBIG: a limit such as `ulimit -f`)' },
+		{ code: 'disk', why: 'it is larger than the system allows (EFBIG: a limit such as `ulimit -f`)' },
 	],
 	['EIO', { code: 'disk', why: 'the disk has failed (EIO)' }],
 ]);

@@ -61,7 +61,7 @@ export function sniff(prefix: Buffer, options: SniffOptions): Sniffed {
 		const given = JSON.stringify(options.delimiter);
 		return refuse(
 			'bad_delimiter',
-			`cannot be read with the delimiter ${given}: use auto, tab, or one character`,
+			`cannot be read with the delimiter ${given}: use auto, tab or a character`,
 		);
 	}
 	const hintBytes = hint?.bytes ?? 0;
@@ -130,9 +130,7 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/**
- * Counts blank columns at the end of the header and of the first 1,000 rows. Spreadsheets pad lines with delimiters.
- */
+/** Counts blank columns at the end of the first 1,000 rows. Spreadsheets pad lines with delimiters. */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },

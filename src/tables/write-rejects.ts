@@ -151,9 +151,7 @@ function alreadyThere(path: string): TableError {
 	});
 }
 
-/**
- * Returns the first of `bad-2.csv`, `bad-3.csv` … that does not exist. If that name needs shell quotes, returns `FILE`.
- */
+/** Returns the first missing of `bad-2.csv`, `bad-3.csv` …, or `FILE` if the name needs shell quotes. */
 function freeName(path: string): string {
 	const { dir, name, ext } = parsePath(path);
 	for (let at = 2; ; at += 1) {
@@ -191,10 +189,7 @@ function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
-/**
- * Returns the last row's `_line`, or 0 without rows. Null if the header or this `_line` is wrong. Removes a row that a
- * crash cut off.
- */
+/** Returns the last row's `_line` (0 without rows), or null for another file. Removes a row that a crash cut. */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(headerOf(layout));

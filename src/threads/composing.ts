@@ -175,10 +175,7 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/**
-	 * Copies a mail of more than `sliceBytes`, because a socket may still hold its bytes after `release`. Also copies a
-	 * mail if no slab is spare.
-	 */
+	/** Copies a mail larger than `sliceBytes`, because a socket may still use it, or if no slab is spare. */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;

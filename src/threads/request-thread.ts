@@ -74,10 +74,7 @@ export function createRequestThread<Question, Answer>(
 	};
 }
 
-/**
- * Calls `onLate` after `ms` of this process's CPU time, because a busy machine delays threads. Waits at most `patience`
- * times `ms`.
- */
+/** Calls `onLate` after `ms` of this process's CPU time, at the latest after `patience` times `ms`. */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

@@ -153,7 +153,7 @@ describe('a malformed text', () => {
 		['serve', '--bounce-smtp', 'here', /HOST:PORT|127\.0\.0\.1:\d+/],
 		['serve --port 0', '--host', `no.${'h'.repeat(70)}`, /is not an address of this machine/],
 		['subscribers import people.csv -l Readers', '--max-errors', 'few', /such as 5%/],
-		['subscribers import people.csv -l Readers', '--delimiter', 'abc', /auto, tab, or one character/],
+		['subscribers import people.csv -l Readers', '--delimiter', 'abc', /auto, tab or a character/],
 		['subscribers import people.csv -l Readers', '--encoding', 'ebcdic', /utf-8/],
 		['subscribers import people.csv -l Readers', '--map', 'Email', /COLUMN=FIELD|=email/],
 	];

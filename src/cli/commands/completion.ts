@@ -16,15 +16,9 @@ const about =
 const words = command({
 	name: 'words',
 	summary: 'list completions of a command line',
-	args: [
-		{ name: 'word', summary: 'the words after mailctl; a dot is added in front of the last one', many: true },
-	],
+	args: [{ name: 'word', summary: 'the words after mailctl, the last one after a dot', many: true }],
 	options: {
-		bash: {
-			kind: 'text',
-			placeholder: '.TEXT',
-			summary: 'the part of the last word that bash replaces, with a dot in front',
-		},
+		bash: { kind: 'text', placeholder: '.TEXT', summary: 'the replaced part of the last word, after a dot' },
 	},
 	hidden: true,
 	reach: [],

@@ -250,9 +250,7 @@ class WhyPage {
 		return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
 	}
 
-	/**
-	 * Returns `before`, followed by a text about deleted messages. Returns an empty text if retention has deleted none.
-	 */
+	/** Returns `before` and a text about deleted messages. Empty if retention has deleted none. */
 	#deleted(before: string): string {
 		const deleted = this.#held.told?.deleted;
 		return deleted === undefined ? '' : `${before}${deletedText(deleted, this.#times)}`;
@@ -381,10 +379,7 @@ function withoutStop(text: string): string {
 	return text.slice(0, end);
 }
 
-/**
- * Without `--all`, the output shows the history only of the newest message and of unsent messages, so that it fits a
- * screen.
- */
+/** Without `--all`, only the newest and the unsent messages show their history, to fit a screen. */
 function isTold({ state }: PersonMessage, at: number): boolean {
 	return at === 0 || state !== 'sent';
 }

@@ -77,10 +77,7 @@ async function* removeLeftovers(own: string): AsyncGenerator<string> {
 
 interface RestorePlan {
 	place: string;
-	/**
-	 * Null: the database is missing. `usedBy`: the processes that have the database open. `newest`: the time of the
-	 * newest record, or null if no record is readable.
-	 */
+	/** Null if the database is missing. `usedBy`: processes that have it open. `newest`: time of the newest record. */
 	old: { state: 'sound' | 'damaged'; usedBy: readonly OtherProcess[]; newest: string | null } | null;
 	newest: string | null;
 }

@@ -83,10 +83,7 @@ export function startNotifying(parts: NotifierParts, log: (line: object) => void
 	};
 }
 
-/**
- * Sends notifications while `deliver` runs, and the remaining notifications after `deliver`. Turns errors of
- * notifications into warnings.
- */
+/** Sends notifications during and after `deliver`. Turns errors of notifications into warnings. */
 export async function notifyBeside(
 	notifier: Pick<ReturnType<typeof createNotifier>, 'run'>,
 	{ options, warn }: { options: DeliverOptions; warn: (text: string) => void },

@@ -126,10 +126,7 @@ function fileChecks(path: string, found: Found, { contents, ...around }: Databas
 			const { log } = opened().bytes;
 			const says = `the write-ahead log has a size of ${sizeText(log)}`;
 			if (log <= longLogBytes) return ok(says);
-			return warning(
-				says,
-				'end the processes that use the database: the last one to exit copies the log into the database',
-			);
+			return warning(says, 'end the processes that use the database: the last copies the log into it');
 		},
 		'database.space': async () => {
 			opened();

@@ -72,10 +72,7 @@ async function judgeCertificate(cx: CommandContext, baseUrl: URL, around: Surrou
 		// The check `service.answers` already reports the reason.
 		if (['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED'].includes(codeOf(error))) throw new Skip('no connection');
 		const says = `no trusted TLS with ${host}:${port}: ${firstError(error)}`;
-		return problem(
-			says,
-			'if you run your own certificate authority, give its certificate with --ca-cert FILE',
-		);
+		return problem(says, 'if you run your own authority, add --ca-cert FILE');
 	}
 }
 

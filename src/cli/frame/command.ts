@@ -117,10 +117,7 @@ type BaseValue<S extends OptionSpec> = S extends { kind: 'choice'; choices: read
 			? KindValues[S['kind']]
 			: never;
 
-/**
- * An absent flag is false, and an absent repeated option is empty. Any other absent option is undefined, unless the
- * option is required or has a default.
- */
+/** An absent flag is false, an absent repeated option is empty, and others are undefined without a default. */
 type OptionValue<S extends OptionSpec> = S extends
 	| { kind: 'flag' | 'list' | 'choices' | 'pairs' }
 	| { required: true }

@@ -4,10 +4,7 @@
  */
 const oldGrowingPercent = 50;
 
-/**
- * V8 would let the young generation grow to 32 MiB within minutes. With 8 MiB, V8 would promote more objects to the old
- * generation.
- */
+/** Without a limit, the young generation grows to 32 MiB. With 8 MiB, V8 promotes more objects. */
 const youngBytes = 16 * 1024 * 1024;
 
 export async function limitOldGeneration(): Promise<void> {

@@ -266,10 +266,7 @@ export type Parsed =
 			globals: RawGlobals;
 	  };
 
-/**
- * Throws `UsageError`. Before the verb, a command's option needs the form `--key=value`. A global option also accepts
- * `--key value`.
- */
+/** Throws `UsageError`. Before the verb, options of the command need the form `--key=value`. */
 export function parse(noun: Command | CommandGroup, argv: readonly string[]): Parsed {
 	const { node, path, rest } = follow(noun, argv);
 	const self = isCommand(node) ? node : node.self;

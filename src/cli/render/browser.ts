@@ -66,10 +66,7 @@ ${body}
 `;
 }
 
-/**
- * Returns the command that opens a page: `$BROWSER`, or else the opener of the system. Returns null if `$BROWSER` is not
- * set and the command runs over SSH or without a display.
- */
+/** Returns `$BROWSER` or the opener of the system. Null over SSH or without a display if `$BROWSER` is not set. */
 export function openerOf(
 	env: Readonly<Record<string, string | undefined>>,
 	platform: NodeJS.Platform,

@@ -14,10 +14,7 @@ export interface Column<T> {
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/**
-	 * A narrow table shortens names and other texts first, then ids, then addresses. A card wraps neither names nor ids
-	 * nor addresses.
-	 */
+	/** A narrow table shortens names and other texts first, then ids, then addresses. A card wraps none of them. */
 	isKept?: 'id' | 'name' | 'address';
 	/** Omitted from a table that is too wide: empty columns first, then the widest. */
 	isOptional?: boolean;
@@ -32,9 +29,7 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
-/**
- * `object` lists the keys of the printed object, with or without sample values. The help shows `more` after the object.
- */
+/** `object` lists the keys of the printed object, or sample values. The help shows `more` after it. */
 export function answers(
 	object: readonly string[] | Readonly<Record<string, string>>,
 	more = '',

@@ -308,10 +308,7 @@ interface TextRules {
 	head: (columns: readonly { key: string; header: string }[]) => string;
 }
 
-/**
- * TSV has no header, because scripts read it with `cut` and `while read`. The CSV header contains keys instead of
- * titles, because programs read it.
- */
+/** TSV has no header, because scripts read it with `cut` and `while read`. The CSV header has the keys. */
 const textFormats: Readonly<Record<TextFormat, TextRules>> = {
 	tsv: { cell: tsvCell, line: (cells) => `${cells.join('\t')}\n`, head: () => '' },
 	csv: {

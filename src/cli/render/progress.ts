@@ -153,10 +153,7 @@ function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 const silentMs = 1_000;
 const turnMs = 120;
 
-/**
- * After a second without output, shows the oldest operation that the command waits for. The timer does not keep the
- * process alive.
- */
+/** After a second without output, shows the oldest wait. The timer does not keep the process alive. */
 export function createSpinner(
 	stderr: StatusLine,
 	{ unicode, elapsedMs }: { unicode: boolean; elapsedMs: () => number },

@@ -15,10 +15,7 @@ export interface BounceListenerOptions {
 	verp(): Promise<Verp | null>;
 	ingest(mail: ReturnedMail): Promise<Ingested>;
 	clock: Clock;
-	/**
-	 * The listener logs every mail. It logs equal refusals, and equal failures before a mail, once a minute. No line
-	 * contains an e-mail address.
-	 */
+	/** Logs each mail, and equal refusals and failures once a minute. No line contains an e-mail address. */
 	log: (line: object) => void;
 }
 

@@ -242,10 +242,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/**
- * Returns the text after the report's only address. Returns the text before the address if only that text has a code,
- * or if nothing follows the address.
- */
+/** Returns the text after the report's only address, or the text before it if only that has a code. */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

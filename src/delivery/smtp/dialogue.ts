@@ -231,10 +231,7 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/**
-	 * Reports the oldest mail as broken, and null for the others. If the server owes a reply to an earlier RSET or empty
-	 * body, reports null for all mails.
-	 */
+	/** Reports the oldest mail as broken, or no mail if the server owes a reply to RSET or an empty body. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

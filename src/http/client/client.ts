@@ -91,10 +91,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 
 const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/**
- * Rethrows errors that may come from a proxy. If this function took mailctl's server for another service, `send` would
- * omit the idempotency key.
- */
+/** Rethrows errors that may come from a proxy: for an unknown service, `send` would omit the idempotency key. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
 	const call = signal === undefined ? {} : { signal };
 	const root = { method: 'GET', path: openPaths.root, isRepeatable: true, call } as const;

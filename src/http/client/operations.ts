@@ -201,10 +201,7 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/**
- * Retries an unclear attempt only if the service recognizes its idempotency key. Otherwise the service could send the
- * mails twice.
- */
+/** Retries an unclear attempt only if the service knows its idempotency key: mails could arrive twice. */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,

@@ -12,10 +12,7 @@ export const limits = {
 	maxRequestsPerAddress: 250,
 	/** The server stops reading from a connection with this many unanswered requests. */
 	maxPipelined: 32,
-	/**
-	 * At this limit, the server closes another connection of the same client, if one awaits no answer. Otherwise it
-	 * closes the new connection.
-	 */
+	/** At this limit, the server closes a connection of the client that awaits no answer, or the new one. */
 	maxConnections: 10_000,
 	/** Does not apply behind a trusted proxy, because all connections come from the proxy. */
 	maxConnectionsPerAddress: 500,

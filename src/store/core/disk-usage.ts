@@ -59,9 +59,7 @@ async function sizesOf(sql: Sql): Promise<Sizes> {
 	return { ...bytes, free, is_estimate: tables.length === 0 };
 }
 
-/**
- * Estimates sizes from a sample of each table. All other bytes count as bodies, because figures and links are small.
- */
+/** Estimates sizes from samples. All other bytes count as bodies, because figures and links are small. */
 async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> {
 	const perMessage = await average(
 		sql,

@@ -254,10 +254,7 @@ async function writtenForms(sql: Sql, email_key: EmailKey): Promise<string[]> {
 	return [...new Set([email_key, ...typed])];
 }
 
-/**
- * Cancels leased messages too. With a higher `fence`, the store discards the worker's outcome, which may quote the
- * address.
- */
+/** Cancels leased messages too. A higher `fence` discards the worker's outcome, which may quote the address. */
 async function eraseMessages(sql: Sql, address: EmailKey): Promise<{ messages: number; canceled: number }> {
 	const own = await sql.all<SentMessage & { submission_seq: number; wake_at: number | null }>(
 		`SELECT m.id, m.attempts, m.sent_at, m.last_reply, g.courier, m.submission_seq, m.wake_at

@@ -169,10 +169,7 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/**
- * Retention uses the proven time, because the machine's clock may be years ahead. The proven time advances with the
- * steady clock.
- */
+/** Retention uses the proven time, because the machine's clock may be years ahead. The steady clock advances it. */
 interface Proven {
 	at: Micros;
 	boot: string;
@@ -191,10 +188,7 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/**
- * If the clock is far ahead, accepts it only after a day of agreement with the steady clock. The newest message must
- * also be from the last day.
- */
+/** Accepts a clock that is far ahead after a day of agreement with the steady clock, if that day has a message. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

@@ -173,9 +173,7 @@ async function deferredDomains(sql: Sql): Promise<DeferredDomain[]> {
 	});
 }
 
-/**
- * Finds processes that hold or could take leases. `role` is null if a process has ended or its heartbeat has expired.
- */
+/** Finds processes that hold or could take leases. `role` is null if the process has ended. */
 async function findWorkers(sql: Sql, now: Micros, areLeased: boolean): Promise<QueueWorker[]> {
 	const workers = new Map<string, QueueWorker>();
 	const known = await sql.all<{ id: string; role: string; host: string; pid: number; heard_at: Micros }>(

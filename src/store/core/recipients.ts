@@ -56,9 +56,7 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/**
-	 * Deactivates subscribers even if the lasting suppression already exists: a user may have reactivated a subscriber.
-	 */
+	/** Deactivates subscribers even if the suppression exists: a user may have reactivated one. */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);

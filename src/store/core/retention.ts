@@ -235,10 +235,7 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 
 const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
-/**
- * Tables with sums over deleted messages. Reports add these sums to their figures. Each entry lists the key columns,
- * then the counts.
- */
+/** Tables with sums over deleted messages, which reports add: the key columns, then the counts. */
 const sums = {
 	deleted_links: ['campaign, content_sha256, link, audience', 'clicks', 'messages'],
 	deleted_bounced: ['tag, campaign, sent, soft, hard', 'count'],

@@ -60,9 +60,7 @@ export interface Insertion {
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/**
-	 * The column that `insertAll` returns. If the caller gives each row an unused id, `id` and `key` are the same column.
-	 */
+	/** The column that `insertAll` returns: equal to `key` if the caller gives each row an unused id. */
 	id: string;
 }
 

@@ -45,9 +45,7 @@ interface Means {
 	stop?: AbortSignal | null;
 }
 
-/**
- * `isAlone`: the last write called `Sql.alone`. The next write locks the whole project at once, which saves a restart.
- */
+/** `isAlone`: the last write called `Sql.alone`. The next one locks the project at once, to save a restart. */
 export interface Habit {
 	isAlone: boolean;
 }

@@ -12,9 +12,7 @@ export const notifyText = `SELECT pg_notify('${channel}', $1)`;
 
 const spacingMs = 50;
 
-/**
- * The first `call` runs `act` at once. All calls within the next 50 ms share one later run. Ignores failures of `act`.
- */
+/** The first `call` runs `act` at once. Calls in the next 50 ms share one run. Ignores failures of `act`. */
 export class Spaced {
 	readonly #act: () => Promise<void> | void;
 	#timer: NodeJS.Timeout | null = null;

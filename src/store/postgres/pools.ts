@@ -143,10 +143,7 @@ export function cutOff(client: PoolClient): void {
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
-/**
- * Cancels the client's statement, so that its transaction fails. If the server does not cancel it, for example through
- * a pooler, destroys the client's connection. Never rejects.
- */
+/** Cancels the statement, so that its transaction fails, or else destroys the connection. Never rejects. */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
 	other.on('error', () => undefined);

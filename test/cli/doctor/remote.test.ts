@@ -402,7 +402,7 @@ describe('the certificate of a server', () => {
 		expect(await certificate(server)).toMatchObject({
 			level: 'problem',
 			message: expect.stringMatching(message),
-			fix: 'if you run your own certificate authority, give its certificate with --ca-cert FILE',
+			fix: 'if you run your own authority, add --ca-cert FILE',
 		});
 	});
 });

@@ -9,10 +9,7 @@ import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/words.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
-/**
- * `optional` reads an empty text as null. `file` names a file, and its content becomes the value of the key without
- * `_file`.
- */
+/** `optional` reads an empty text as null. `file` reads a file into the key without `_file`. */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {

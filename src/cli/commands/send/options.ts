@@ -25,7 +25,7 @@ const recipientOptions = {
 	map: valued(
 		'list',
 		'COLUMN=NAME',
-		'map a column to a variable or email; A+B=NAME joins columns, COLUMN=- drops one',
+		'map a column to a variable or email; A+B=NAME joins, COLUMN=- drops it',
 	),
 	encoding: valued('text', 'NAME', 'read the table in this encoding (default: detected)'),
 	batch: { kind: 'path', summary: 'send each line of JSON as a send request; - reads stdin' },
@@ -46,11 +46,7 @@ const messageOptions = {
 		summary: 'make both bodies from Markdown; the first # heading is the subject',
 	},
 	template: valued('text', 'UUID|NAME', 'use a template instead of subject and bodies'),
-	attach: valued(
-		'list',
-		'FILE',
-		'attach a file, 20 MiB in all; in the HTML, cid:NAME shows an attached image',
-	),
+	attach: valued('list', 'FILE', 'attach a file, 20 MiB in all; HTML shows an image as cid:NAME'),
 	context: { kind: 'pairs', summary: 'set a variable' },
 	contextFile: { kind: 'file', summary: 'read variables from a JSON object' },
 	strictVars: { kind: 'tri', summary: 'refuse variables without a value (default for bulk and campaigns)' },

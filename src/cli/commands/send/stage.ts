@@ -51,10 +51,7 @@ export interface Audience extends Recipients {
 export interface Survey {
 	recipients: number;
 	findings: Findings;
-	/**
-	 * The message to `--preview-as`, or else to the first valid recipient. If no recipient is valid, the message to the
-	 * first one with an address.
-	 */
+	/** The message to `--preview-as`, or to the first valid recipient, or to the first one with an address. */
 	first: First | null;
 	isPart: boolean;
 	plan: Foreseen;

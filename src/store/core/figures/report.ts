@@ -234,10 +234,7 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	});
 }
 
-/**
- * Counts inactive subscribers by the quarter of an hour in which they left. A subscriber leaves with the first lasting
- * suppression, or on joining if the suppression is older.
- */
+/** Counts inactive subscribers by their first lasting suppression, or by their joining if that came later. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],

@@ -87,10 +87,7 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/**
- * Cancels waiting messages. A leased message only loses its `lease_owner` if the lease ends after the time that callers
- * bind.
- */
+/** Cancels waiting messages. A message with a lease that still runs only loses its `lease_owner`. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,

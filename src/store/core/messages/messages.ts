@@ -62,10 +62,7 @@ export function createMessages(sql: Sql) {
 						]);
 			return { count, results: rows.map(toMessage), last: placeOf(rows.at(-1)) };
 		},
-		/**
-		 * Returns the messages that follow `after`, in the order of `pageMessages`. Late slices cost no more than the
-		 * first one.
-		 */
+		/** Returns the messages that follow `after`, in the order of `pageMessages`. Every slice costs the same. */
 		sliceMessages: async ({ filter, after, limit, ...seen }) => {
 			const selected = await selection(sql, filter, seen);
 			const isBehind = filter.ordering === '-date_created' ? '<' : '>';
@@ -191,10 +188,7 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-/**
- * Returns null once retention has deleted messages of the campaign. `sent` is `staged` minus the messages in other
- * states.
- */
+/** Null once retention has deleted messages of the campaign. `sent` is `staged` minus all other states. */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(

@@ -280,10 +280,7 @@ interface Pace {
 	sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/**
- * Lets a worker thread read and check a large file. This thread reads small files and streams, and all rows for a
- * service that needs a request per row.
- */
+/** Lets a thread read and check a large file, unless it is a stream or the service needs a request per row. */
 async function rowsOf(
 	cx: CommandContext,
 	{ file, isOnce, table, mapping, spec, options: { delimiter }, limits: { maxErrors } }: TableJob,
