@@ -33,7 +33,7 @@ export async function* iterateSlices<K, S extends { next: K | null }>(
 		if (begun.isDue && begun.next !== null && !visited.has(begun.next)) begun.ahead = begin(begun.next);
 	};
 	const begin = (key: K): Begun<K, S> => {
-		if (visited.has(key)) throw lost(`what follows ${String(key).slice(0, 80)} leads back to it`);
+		if (visited.has(key)) throw lost(`the pages after ${String(key).slice(0, 80)} lead back to it`);
 		visited.add(key);
 		const begun: Omit<Begun<K, S>, 'slice'> = { key, next: null, isDue: false, ahead: null };
 		const slice = readSlice(key, (next) => {

@@ -547,7 +547,7 @@ const steps = {
 		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
 	>({ repeatable: true }),
 	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
-	/** One transaction of `lease`. `isCut`: it set aside the most messages for limits, and more may be due. */
+	/** One transaction of `lease`. `isCut`: it reached its maximum of messages held by limits; more may be due. */
 	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,

@@ -218,7 +218,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 
 const noText = new Set(['base64', 'hex']);
 
-/** True for UTF-8 with a non-ASCII character. A multi-byte `encoding` requires three, because two may be chance. */
+/** True for UTF-8 with a non-ASCII character, or three if `encoding` is multi-byte: two may be valid by chance. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);

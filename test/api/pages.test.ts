@@ -129,7 +129,7 @@ describe('slices by key', () => {
 	])('cause an error if a next key leads back to %s', async (_, next, to) => {
 		await expect(read(next)()).rejects.toMatchObject({
 			code: 'bad_answer',
-			message: `The pages of this collection do not end: what follows ${to} leads back to it.`,
+			message: `The pages of this collection do not end: the pages after ${to} lead back to it.`,
 		});
 	});
 });

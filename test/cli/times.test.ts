@@ -38,7 +38,7 @@ describe('times', () => {
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('add a zone line neither to a table without times nor with --no-header', async () => {
+	it('add no zone line if a table has no times, or with --no-header', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');

@@ -141,7 +141,7 @@ describe('the URL of a webhook', () => {
 		project = await makeProject();
 	});
 
-	it('is created, listed, shown, changed and removed without its password', async () => {
+	it('is printed without its password whatever the command does with it', async () => {
 		const create = ['webhooks', 'create', '--url', target, '--type', 'OPENED'];
 		const calls = [
 			[...create, '-n', '-o', 'json'],

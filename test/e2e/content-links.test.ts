@@ -145,7 +145,7 @@ describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 		await expectReadAlike(sample.map((html) => `${html} "> '> --></title></style>`));
 	});
 
-	it('is found among 5,000 links', async () => {
+	it('is found in a mail of 5,000 links', async () => {
 		const links = Array.from({ length: 5000 }, (_, index) => `<p><a href="${url}?n=${index}&amp;x">link</a>`);
 		await expectReadAlike([`<!doctype html>${links.join('\n')}`]);
 	});

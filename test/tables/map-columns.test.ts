@@ -132,7 +132,7 @@ describe('a rejected header', () => {
 		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
 	});
 
-	it('has a --map for an unknown column or target, or with a missing part', () => {
+	it('occurs if a --map names an unknown column or target, or lacks a part', () => {
 		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
 			'unknown_map_source Town',
 			'bad_map x',

@@ -64,7 +64,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			patch: { email: `patched-smoke-1.${email}` },
 			replace: { ...replaced, name: 'Smoke Replaced', is_active: false },
 			further: [
-				check('read', 'subscribers.filters', 'filters by address and state choose subscribers', judgeFilters),
+				check('read', 'subscribers.filters', 'filters by address and state select the right subscribers', judgeFilters),
 				check('read', 'subscribers.unknown-list', 'an unknown list is a 404', async (probe) =>
 					probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
 				),
@@ -281,7 +281,7 @@ async function judgeFilters(probe: Probe): Promise<void> {
 		if (wrong !== undefined)
 			probe.fault(`${key} returns subscriber ${shown(wrong['id'])}, which does not match`);
 		if (key !== 'is_active' && results.length === 0)
-			probe.fault(`${key} of an existing address finds no subscriber`);
+			probe.fault(`the filter ${key} with an existing address finds no subscriber`);
 	}
 }
 

@@ -21,7 +21,7 @@ export const settingNames = {
 		'the most messages per period, such as 100/m, or 100/h, 3/s (both apply); covers all processes; copies (cc, bcc) do not count',
 	sender_domain_limits: 'limits by domain of the sender: example.com=100/h, or *=10/s for each other domain',
 	recipient_domain_limits:
-		'limits by domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s; all limits of a domain apply; copies do not count',
+		'limits by domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s; all limits of a domain apply; cc and bcc do not count',
 	unsubscribe_scope:
 		'what unsubscribing ends: list (the mail of that list; the page offers all lists too) or all (the mail of every list)',
 	page_sender_name:

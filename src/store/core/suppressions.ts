@@ -24,7 +24,7 @@ export interface MailTo {
 /** Returns unexpired reasons. An erased person counts as unsubscribed, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
-/** Looks once whether suppressions exist, then checks many mails. Meanwhile, callers must not add one. */
+/** Looks once whether suppressions exist, then checks many mails. Callers must not add a suppression meanwhile. */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
 	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
 		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',

@@ -122,7 +122,7 @@ describe('the mail server', () => {
 	const plain = (port: number) => `smtp://127.0.0.1:${port}`;
 	const required = (port: number) => `smtp://127.0.0.1:${port}?tls=required`;
 
-	it('is fine if it accepts the sender, and doctor sends no mail', async () => {
+	it('is reported as fine if it accepts the sender; doctor sends no mail', async () => {
 		const server = await startFaultServer({});
 		const { db } = await on(server, plain);
 		const says = new RegExp(`^127\\.0\\.0\\.1:${server.port} accepts mail from news@example.com \\(`);

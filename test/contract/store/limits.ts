@@ -273,7 +273,7 @@ export function describeLimits(open: OpenEmpty): void {
 			const ids = async (domain: string, count: number) =>
 				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
 
-			it('do not exist without settings, or before a limit is used up', async () => {
+			it('delay no message without settings, or until a limit is used up', async () => {
 				const [id = ''] = await ids('a.test', 1);
 				expect(await holding(noon)).toEqual([]);
 				expect(await waits(noon)).toEqual([]);

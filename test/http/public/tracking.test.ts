@@ -219,7 +219,7 @@ describe('a tracked link', () => {
 		expect(events()).toEqual([]);
 	});
 
-	it('without a valid target is not rewritten, and gives a 404', async () => {
+	it('without a valid target is not rewritten in the mail, and its tracking URL answers 404', async () => {
 		const { email, links, id } = await mail({ context: { site: 'javascript:alert(1)' } });
 		expect(links).toHaveLength(2);
 		expect(email.html).toContain('<a href="#">three</a>');

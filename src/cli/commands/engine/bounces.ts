@@ -153,7 +153,7 @@ const explain = command({
 	name: 'explain',
 	summary: 'explain a returned mail',
 	description:
-		'Reads one mail as it arrived, or an mbox, and shows the line and the rule that decided it. It knows ' +
+		'Reads one mail as it arrived, or an mbox, and shows the line and the rule that classified it. It knows ' +
 		'delivery status notifications, feedback reports, automatic answers, Amazon SES and the texts of other ' +
 		'mail systems. It stores nothing and needs no database.',
 	needsNoDatabase: true,

@@ -51,7 +51,7 @@ export const status = command({
 	name: 'status',
 	summary: 'show the contents and the set-up of the database',
 	description:
-		'`webhooks_stopped` are webhooks whose target answered 410: `webhooks update` or `webhooks replay` ' +
+		'`webhooks_stopped` are webhooks whose target answered 410; `webhooks update` or `webhooks replay` ' +
 		'starts them again. `size` is the disk usage in bytes, estimated above 128 MiB. `retention.frees` is ' +
 		'the space that the next deletion frees or, if everything is kept, that keep_messages 400d would free.',
 	columns,
