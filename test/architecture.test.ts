@@ -104,12 +104,12 @@ interface Import {
 const files = sourceFiles(root).map((path) => relative(root, path));
 const imports = files.flatMap(importsOf);
 
-describe('the architecture', () => {
-	it('has source files', () => {
+describe('the project', () => {
+	it('has more than 20 source files', () => {
 		expect(files.length).toBeGreaterThan(20);
 	});
 
-	it('lets each folder import only what its row of the table allows', () => {
+	it('has only imports that the table of folders allows', () => {
 		expect(imports.filter((one) => !allowed(one)).map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
 	});
 
@@ -118,7 +118,7 @@ describe('the architecture', () => {
 		expect([...new Set(files.map(partOf))].sort()).toEqual(layers.flat().sort());
 	});
 
-	it('detects an import that breaks the layers', () => {
+	it('is checked by a function that detects imports from higher layers', () => {
 		const typeOnly = { typeOnly: true, lazy: false };
 		const breaking = [
 			{ from: 'engine/rules/subscribers.ts', to: 'store/queue.ts', ...typeOnly },
@@ -139,7 +139,7 @@ describe('the architecture', () => {
 		).toEqual([]);
 	});
 
-	it('allows exit, console, environment and clock only in the files made for them', () => {
+	it('uses process.exit, console, process.env and Date.now only in four files', () => {
 		const effects = /\bprocess\.exit\(|\bconsole\.|\bprocess\.env\b|\bDate\.now\(/;
 		const home = /^(cli\/(main|frame\/io|config\/config)\.ts|api\/datetime\.ts)$/;
 		expect(files.filter((file) => !home.test(file) && effects.test(code(file)))).toEqual([]);
@@ -159,7 +159,7 @@ describe('the architecture', () => {
 		expect([...exported, ...renamed]).toEqual([]);
 	});
 
-	it('allows at most 40 files in a folder', () => {
+	it('has at most 40 source files in each folder', () => {
 		const folders = [...new Set(files.map((file) => dirname(file)))];
 		const size = (folder: string) => files.filter((file) => dirname(file) === folder).length;
 		expect(folders.filter((folder) => size(folder) > 40)).toEqual([]);
@@ -186,7 +186,7 @@ describe('the architecture', () => {
 		expect(named.filter(({ name }) => !isThere(name))).toEqual([]);
 	});
 
-	it('lets tests run programs only through the function that detects cut-off output', () => {
+	it('runs programs in tests only through the function that detects cut-off output', () => {
 		const tests = join(root, '../test');
 		const runners = sourceFiles(tests).filter((file) =>
 			/\b(spawnSync|execSync|execFileSync)\b/.test(readFileSync(file, 'utf8')),
@@ -202,7 +202,7 @@ describe('the architecture', () => {
 		expect(asking.map((file) => relative(root, file))).toEqual(['api/schema/url.ts']);
 	});
 
-	it('loads nothing heavy before a command runs', () => {
+	it('loads no large package before a command runs', () => {
 		const heavy =
 			/^(better-sqlite3|undici|conf|cli-table3|@inquirer\/prompts|csv-parse|nodemailer|juice|html-to-text|htmlparser2|smtp-server|postal-mime|iconv-lite)/;
 		const eager = [...reachable('cli/main.ts')].flatMap((file) =>

@@ -58,7 +58,7 @@ describe('the parser of addresses', () => {
 		`a@${'b'.repeat(64)}.no`,
 	])('rejects %j', (text) => expect(isEmailAddress(text)).toBe(false));
 
-	test('accepts 254 characters and rejects more', () => {
+	test('accepts an address of 254 characters and rejects a longer one', () => {
 		expect(parseAddress(`${'a'.repeat(249)}@b.no`)).not.toBeNull();
 		expect(parseAddress(`${'a'.repeat(250)}@b.no`)).toBeNull();
 	});

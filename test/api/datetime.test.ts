@@ -61,7 +61,7 @@ describe('a timestamp', () => {
 		['2026-01-01T00:00:00Z', 'UTC', '2026-01-01'],
 	])('%s falls, in %s, on the day %s', (iso, zone, day) => expect(dayOf(micros(iso), zone)).toBe(day));
 
-	test('falls on the day that Intl gives, in every zone', () => {
+	test('falls on the same day as in Intl.DateTimeFormat, in each time zone', () => {
 		const zones = [
 			'Europe/Oslo',
 			'Asia/Kolkata',
@@ -90,7 +90,7 @@ describe('a day', () => {
 		['01.01.26', null],
 	])('%s in a request is parsed as %s', (text, day) => expect(parseWireDate(text)).toBe(day));
 
-	test('can be formatted, moved by days, and counted to another day', () => {
+	test('can be formatted, shifted by days, and subtracted from another day', () => {
 		expect(formatWireDate('2026-01-09')).toBe('09.01.2026');
 		expect(addDays('2026-03-01', -1)).toBe('2026-02-28');
 		expect(addDays('2024-12-31', 1)).toBe('2025-01-01');
@@ -129,7 +129,7 @@ describe('a local time', () => {
 		['2026-01-01T12:00:00', 'America/St_Johns', '2026-01-01T08:30:00', 'UTC-3:30'],
 		['2026-01-01T12:00:00', 'UTC', '2026-01-01T12:00:00', 'UTC'],
 		['0001-01-01T00:00:00', 'America/New_York', '0001-01-01T00:00:00', 'UTC'],
-	])('UTC %s, in %s, is the local time %s (%s)', (utc, zone, local, offset) => {
+	])('computed from UTC %s for the zone %s is %s (%s)', (utc, zone, local, offset) => {
 		const at = parseDateTime(utc) ?? 0;
 		expect([localTime(at, zone), offsetText(at, zone)]).toEqual([local, offset]);
 	});

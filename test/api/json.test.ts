@@ -18,20 +18,20 @@ function readText(name: string): string | null {
 	}
 }
 
-describe.skipIf(files.length === 0)('the JSON test suite', () => {
-	test.each(files.filter((name) => name.startsWith('y_')))('%s parses', (name) => {
+describe.skipIf(files.length === 0)('a file of the JSON test suite', () => {
+	test.each(files.filter((name) => name.startsWith('y_')))('%s is accepted', (name) => {
 		expect(parseJsonBody(readText(name) ?? '').kind).toBe('valid');
 	});
 	test.each(files.filter((name) => name.startsWith('n_')))('%s is rejected', (name) => {
 		const text = readText(name);
 		if (text !== null) expect(parseJson(text).kind).toBe('invalid');
 	});
-	test.each(files.filter((name) => name.startsWith('i_')))('%s does not throw', (name) => {
+	test.each(files.filter((name) => name.startsWith('i_')))('causes no exception: %s', (name) => {
 		expect(['valid', 'invalid']).toContain(parseJson(readText(name) ?? '').kind);
 	});
 });
 
-describe('parsing JSON', () => {
+describe('the JSON parser', () => {
 	test.each([
 		['{', 'syntax'],
 		[`${'['.repeat(33)}${']'.repeat(33)}`, 'too_deep'],
@@ -67,7 +67,7 @@ describe('hostile JSON', () => {
 	});
 });
 
-describe('exact numbers', () => {
+describe('an exact number', () => {
 	const read = (text: string) => parseJsonBody(text, { numbers: 'exact' });
 	test.each([
 		['12345678901234567890', 'int', '12345678901234567890'],
@@ -86,7 +86,7 @@ describe('exact numbers', () => {
 		['1.5', 'float', '1.5'],
 		['0.1234567890123456789012', 'float', '0.1234567890123456789012'],
 		['1e400', 'float', '1e400'],
-	])('%s is parsed as an %s and printed as %s', (text, kind, shown) => {
+	])('is read from %s with the type %s, and printed as %s', (text, kind, shown) => {
 		const parsed = read(` [ ${text} ] `);
 		const value = parsed.kind === 'valid' && Array.isArray(parsed.value) ? parsed.value[0] : null;
 		expect(typeName(value)).toBe(kind);
@@ -106,9 +106,9 @@ describe('exact numbers', () => {
 		'{1e5 : 1}',
 		'1.0 2.0',
 		`${'9'.repeat(4301)}`,
-	])('the parser rejects $0', (text) => expect(read(text).kind).toBe('invalid'));
+	])('is not read from the invalid JSON $0', (text) => expect(read(text).kind).toBe('invalid'));
 
-	test('become plain numbers on request; texts and keys stay unchanged', () => {
+	test('becomes a plain number on request, while texts and keys stay unchanged', () => {
 		const text = '{"a":"1.0","b":[1,2.5,3.0],"1e5":"\\"1.0\\"","c":{"__proto__":1.0}}';
 		const parsed = read(text);
 		expect(parsed.kind === 'valid' && JSON.stringify(withoutExactNumbers(parsed.value))).toBe(

@@ -17,7 +17,7 @@ function collection(count: number, size: number) {
 
 const all = (rows: AsyncIterable<unknown>) => take(rows, Number.POSITIVE_INFINITY);
 
-describe('iterating a collection', () => {
+describe('an iteration over a collection', () => {
 	test('yields every row in order with pages of any size', async () => {
 		const { read, asked } = collection(7, 3);
 		expect(await all(iterate(read, { page_size: 1000 }))).toEqual([0, 1, 2, 3, 4, 5, 6]);
@@ -38,7 +38,7 @@ describe('iterating a collection', () => {
 		expect(asked).toEqual([{}]);
 	});
 
-	test('follows links without a page parameter and uses only their query', async () => {
+	test('follows a next link that has an offset instead of a page, and uses only the link’s query', async () => {
 		const asked: PageRequest[] = [];
 		const read = async (request: PageRequest): Promise<Page<number>> => {
 			asked.push(request);
@@ -68,7 +68,7 @@ describe('iterating a collection', () => {
 	});
 });
 
-describe('slices by key', () => {
+describe('an iteration over slices', () => {
 	const read = (next: Readonly<Record<string, string | null>>) => async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices('a', async (key) => {
@@ -79,11 +79,11 @@ describe('slices by key', () => {
 		return asked;
 	};
 
-	test('are read until a slice has no next key', async () => {
+	test('reads slices until a slice has no next key', async () => {
 		expect(await read({ a: 'b', b: 'c', c: null })()).toEqual(['a', 'b', 'c']);
 	});
 
-	test('are requested early if the current slice already names the next key', async () => {
+	test('requests the next slice as soon as the next key is known', async () => {
 		const asked: string[] = [];
 		const next: Readonly<Record<string, string>> = { a: 'b', b: 'c', c: 'd' };
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
@@ -102,7 +102,7 @@ describe('slices by key', () => {
 		]);
 	});
 
-	test('raise the error of an early request only if the slice it requested is needed', async () => {
+	test('throws the error of an early request only if the iteration needs the requested slice', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);
@@ -126,7 +126,7 @@ describe('slices by key', () => {
 		['itself', { a: 'a' }, 'a'],
 		['an earlier key', { a: 'b', b: 'a' }, 'a'],
 		['a key within the slice', { a: 'b', b: 'c', c: 'b' }, 'b'],
-	])('cause an error if a next key leads back to %s', async (_, next, to) => {
+	])('throws an error if a next key leads back to %s', async (_, next, to) => {
 		await expect(read(next)()).rejects.toMatchObject({
 			code: 'bad_answer',
 			message: `The pages of this collection do not end: the pages after ${to} lead back to it.`,

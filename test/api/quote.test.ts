@@ -3,7 +3,7 @@ import { shownUrl, withoutSecrets } from '../../src/api/quote.js';
 
 const gone = '********';
 
-describe('a text with URLs', () => {
+describe('the filter for secrets in URLs', () => {
 	it.each([
 		['no https://tok3n@hooks.example.com/in here', `no https://${gone}@hooks.example.com/in here`],
 		['https://ann:pw@h/x, http://bob@i/', `https://ann:${gone}@h/x, http://${gone}@i/`],
@@ -12,7 +12,7 @@ describe('a text with URLs', () => {
 		['https://h/?api_key=a&accessToken=b&sig=c&x-auth=d&PASSWORD=e', expect.not.stringMatching(/=[a-e]\b/)],
 		['{"url":"https://h/?secret=a\\"b"}', `{"url":"https://h/?secret=${gone}\\"b"}`],
 		['postgres://user:pw@h/db?schema=p1', `postgres://user:${gone}@h/db?schema=p1`],
-	])('hides secrets only: %s', (text, shown) => {
+	])('hides the secrets and nothing else: %s', (text, shown) => {
 		expect(withoutSecrets(text)).toEqual(shown);
 	});
 
@@ -22,13 +22,13 @@ describe('a text with URLs', () => {
 		'https://h/?page=2&email=a@example.com',
 		'mail ann@example.com: a key=value',
 		'https://h/@handle?monkeys=3',
-	])('stays unchanged: %s', (text) => {
+	])('leaves a text without secrets unchanged: %s', (text) => {
 		expect(withoutSecrets(text)).toBe(text);
 	});
 });
 
-describe('a rejected URL', () => {
-	it('shows the names of its query parameters without their values', () => {
+describe('an error about a rejected URL', () => {
+	it('hides the URL’s user and parameter values, but shows the parameter names', () => {
 		expect(shownUrl('ftp://u@h/a?x=1&y=&z#f')).toBe(`ftp://${gone}@h/a?x=${gone}&y=${gone}&z#f`);
 		expect(shownUrl('u:pw@h.example.com/a?id=abc')).toBe(`${gone}@h.example.com/a?id=${gone}`);
 		expect(withoutSecrets(`(${shownUrl('https://u:p@h/?token=1')})`)).toBe(

@@ -33,7 +33,7 @@ describe('texts stored as bytes', () => {
 		expect(read(written(texts))).toEqual(texts);
 	});
 
-	it('are overwritten in the same memory after the count is reset to zero', () => {
+	it('reuse the same memory after their count is reset to zero', () => {
 		const old = written(Array.from({ length: 3_000 }, (_, n) => `something long ${n}`));
 		const again = written(['a', 'b'], { ...old, count: 0 });
 		expect(read(again)).toEqual(['a', 'b']);

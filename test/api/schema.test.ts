@@ -76,7 +76,7 @@ const table: [string, Field<unknown>, unknown, unknown][] = [
 ];
 
 describe('a field type', () => {
-	test.each(table)('%s', (_, field, input, expected) => {
+	test.each(table)('follows the rule: %s', (_, field, input, expected) => {
 		expect(answer(field, input)).toEqual(expected);
 	});
 });

@@ -14,7 +14,7 @@ const micros = (utc: string) => Date.parse(`${utc}Z`) * 1000;
 const utcOf = (at: number) => formatDateTime(at).slice(0, 16);
 const windowOf = (text: string): Window => parseWindow(text) ?? { from: 0, to: 0 };
 
-describe('a window', () => {
+describe('a sending window', () => {
 	test.each<[text: string, window: Window | null]>([
 		['09:00-18:00', { from: 540, to: 1080 }],
 		['22:00-06:00', { from: 1320, to: 360 }],
@@ -42,7 +42,7 @@ describe('a window', () => {
 		['00:30-02:00', 'Africa/Cairo', '2026-04-23T20:00', '2026-04-23T22:00', '2026-04-23T23:00'],
 		['09:00-18:00', 'Pacific/Apia', '2011-12-30T05:00', '2011-12-30T19:00', '2011-12-31T04:00'],
 		['00:00-24:00', 'Europe/Oslo', '2026-11-20T12:00', '2026-11-20T12:00', '2026-11-20T23:00'],
-	])('%s in %s opens, after %s, at %s and closes at %s', (text, zone, from, opens, closes) => {
+	])('with hours %s in zone %s and current time %s opens at %s and closes at %s', (text, zone, from, opens, closes) => {
 		const window = windowOf(text);
 		const at = opening(window, zone, micros(from));
 		expect([utcOf(at), utcOf(closing(window, zone, at))]).toEqual([opens, closes]);
@@ -75,7 +75,7 @@ const changes = [
 
 const minute = 60_000_000;
 
-describe('a window near a clock change', () => {
+describe('a sending window near a clock change', () => {
 	test('is open exactly while local clocks show its hours', () => {
 		const minutes = fc.integer({ min: 0, max: 1_439 });
 		const hours = fc.tuple(minutes, minutes).filter(([from, to]) => from !== to);
@@ -103,7 +103,7 @@ describe('a window near a clock change', () => {
 	});
 });
 
-describe('a time to send', () => {
+describe('the parser of sending times', () => {
 	const read = (text: string, timeZone: string, now = '2026-11-01T10:00') => {
 		const found = parseLocalTime(text, { now: micros(now), timeZone });
 		return found.kind === 'invalid' ? found.message : [utcOf(found.at), found.kind];
@@ -134,5 +134,6 @@ describe('a time to send', () => {
 			'"2026-12-01 25:00" is not a time, such as 2026-12-01 09:00 or tomorrow 9:00.',
 		],
 		['2026-12-01', 'Europe/Oslo', '"2026-12-01" has no time of the day, such as 2026-12-01 09:00.'],
-	])('is parsed or rejected: %j in %s', (text, zone, found) => expect(read(text, zone)).toEqual(found));
+	])('returns a time or an error for %j in the zone %s', (text, zone, found) =>
+		expect(read(text, zone)).toEqual(found));
 });

@@ -4,7 +4,7 @@ import { canParseUrl, isLoopback, isLoopbackUrl } from '../../src/api/schema/url
 /** V8 optimizes a function before this many calls, and the optimized code must give the same answers. */
 const often = 50_000;
 
-describe('the check for a URL', () => {
+describe('the URL check', () => {
 	it.each<[string, string | undefined, boolean]>([
 		['https://example.com/', undefined, true],
 		['https://bücher.example/größe?é#ü', undefined, true],
@@ -15,7 +15,7 @@ describe('the check for a URL', () => {
 		['/x', undefined, false],
 		['http://[::zz]/ü', undefined, false],
 		['', undefined, false],
-	])('gives the same answer every time for %s with the base %s: %s', (text, base, is) => {
+	])('returns the same result in 50,000 calls for %s with the base %s: %s', (text, base, is) => {
 		const others = new Set<number>();
 		for (let at = 0; at < often; at += 1) if (canParseUrl(text, base) !== is) others.add(at);
 		expect([...others].slice(0, 3)).toEqual([]);

@@ -60,7 +60,7 @@ describe('a value of the wrong kind', () => {
 		['integer', ['1.5', '-1', '1e3', '0x10', '99999999999999999999', ' ']],
 		['duration', ['10', '-5s', '5 min', '25d', '1y']],
 		['date', ['2026-02-30', '31.11.2026', '11/01/2026', '2026-1-1', '7 days']],
-	] as const)('is rejected if the option needs a different format: %s', async (wanted, values) => {
+	] as const)('is rejected even if it is almost a valid %s', async (wanted, values) => {
 		const found = typed.find(({ kind }) => kind === wanted);
 		if (found === undefined) throw new Error(`no option is a ${wanted}`);
 		const { leaf, flag } = found;
@@ -69,7 +69,7 @@ describe('a value of the wrong kind', () => {
 	});
 });
 
-describe('an empty value', () => {
+describe('an empty option value', () => {
 	const needed = leaves.flatMap((leaf) =>
 		Object.entries(leaf.command.options).flatMap(([key, spec]) =>
 			['file', 'path'].includes(spec.kind) || (spec.kind === 'text' && spec.default !== undefined)
@@ -86,7 +86,7 @@ describe('an empty value', () => {
 	});
 });
 
-describe('a path that the system rejects', () => {
+describe('a path or host that the operating system rejects', () => {
 	const long = `/tmp/${'n'.repeat(300)}`;
 	it.each([
 		[['demo', '--keep', '/etc/hostname'], '/etc/hostname: file already exists'],
@@ -96,7 +96,7 @@ describe('a path that the system rejects', () => {
 		[['suppressions', 'export', long], `${long} cannot be written: its name is too long`],
 		[['templates', 'push', long], `${long}: name too long`],
 		[['engine', 'backup', long], `${long} cannot be written: its name is too long`],
-	])('is reported with its reason and exit code 2: mailctl %j', async (words, reason) => {
+	])('makes mailctl print the reason and exit with 2: mailctl %j', async (words, reason) => {
 		const { code, stdout, stderr } = await cli(words);
 		expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(`${reason}\n`)]);
 	});
@@ -131,7 +131,7 @@ it('a proxy that is not a URL is shown without user and password', async () => {
 	}
 });
 
-describe('a malformed text', () => {
+describe('an invalid option value', () => {
 	const send = 'send --from news@example.com --subject S --text T';
 	const many = `${send} --list Readers --dry-run`;
 	const texts: readonly (readonly [line: string, flag: string, value: string, hint: RegExp])[] = [
@@ -172,7 +172,7 @@ describe('a malformed text', () => {
 			kind === 'file' ? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }] : [],
 		),
 	);
-	it.each(files)('is rejected as a file path by mailctl $line', async ({ flag, leaf }) => {
+	it.each(files)('is rejected as a missing file: mailctl $line', async ({ flag, leaf }) => {
 		const project = await ready();
 		const words = [
 			...completed(leaf, flag).map((word) =>

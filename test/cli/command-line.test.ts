@@ -53,18 +53,18 @@ describe('a hint', () => {
 		],
 		['with --help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
 		['that prints help', mailctl('--help'), 'mailctl --help'],
-	])('adds no target to a command %s', (_what, hint, said) => {
+	])('adds no --db option to a command %s', (_what, hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});
 
-	it('adds no base URL to commands that run only on the database’s machine', () => {
+	it('adds no --base-url to commands that run only on the database’s machine', () => {
 		const hint = [mailctl('engine', 'queue', 'resume'), ', on that machine; ', mailctl('messages', 'list')];
 		expect(hintText(hint, remote)).toBe(
 			'mailctl engine queue resume, on that machine; mailctl --base-url https://mail.example.com messages list',
 		);
 	});
 
-	it('adds the target only to commands that accept one', async () => {
+	it('adds --db to every command that accepts a target, and to no other command', async () => {
 		const withIt = (await allCommands()).filter(({ path }) =>
 			hintText(mailctl(...path.split(' ')), local).includes('--db'),
 		);
@@ -82,12 +82,12 @@ describe('a hint', () => {
 		);
 	});
 
-	it('has no target if no option named one', () => {
+	it('has neither --db nor --base-url if the user gave neither option', () => {
 		expect(hintText(mailctl('lists', 'list'), unnamed)).toBe('mailctl lists list');
 	});
 });
 
-describe('the target in messages', () => {
+describe('an error message', () => {
 	const connect = connectTo([]);
 
 	it.each([
@@ -97,14 +97,14 @@ describe('the target in messages', () => {
 		[['-p', 'local'], 'mailctl -p local lists list'],
 		[['-plocal'], 'mailctl -p local lists list'],
 		[[], 'mailctl lists list'],
-	])('is added to each command of a hint, in text and in JSON: %j', async (flags, command) => {
+	])('has a hint that repeats the failed command’s target, in text and in JSON: %j', async (flags, command) => {
 		const words = [...flags, 'lists', 'get', '99'];
 		expect((await cli(words, { connect })).stderr).toBe(`error: list 99 not found\nhint: ${command}\n`);
 		const { stderr } = await cli([...words, '-o', 'json'], { connect });
 		expect(JSON.parse(stderr).error.hint).toBe(command);
 	});
 
-	it('includes the connection options, but no token or proxy password', async () => {
+	it('has a hint that repeats the connection options, but omits a proxy URL with a password', async () => {
 		const home = await makeHome();
 		const [token, ca] = [join(home, 'shop.token'), join(home, 'ca.pem')];
 		await Promise.all([writeFile(token, 'tok-1'), writeFile(ca, '-----BEGIN CERTIFICATE-----')]);
@@ -115,12 +115,12 @@ describe('the target in messages', () => {
 		expect(stderr).toBe(`error: list 99 not found\nhint: mailctl ${words.join(' ')} lists list\n`);
 	});
 
-	it('is omitted if an environment variable names it', async () => {
+	it('has a hint without --db if MAILCTL_DB names the database', async () => {
 		const { stderr } = await cli(['lists', 'get', '99'], { connect, env: { MAILCTL_DB: 'news.db' } });
 		expect(stderr).toContain('hint: mailctl lists list\n');
 	});
 
-	it('is not added to a command that an error message of the service contains', async () => {
+	it('shows a mailctl command in the service’s text unchanged', async () => {
 		const { stderr } = await cli(['--db', 'news.db', 'lists', 'list'], {
 			connect: failing(new ApiError('conflict', 'no: mailctl lists list')),
 		});

@@ -79,7 +79,7 @@ describe('completed names', () => {
 		...argv: string[]
 	) => (await project.run(['completion', 'words', '--', ...argv])).stdout;
 
-	it('come from earlier answers of the same database, and leave out deleted records', async () => {
+	it('come from earlier commands on the same database, and exclude deleted records', async () => {
 		const project = await makeProject();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: project.folder } });
 		const at = ['--db', project.db];
@@ -121,7 +121,7 @@ describe('completed names', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
-	it('appear once if records have the same name, and not at all for unreleased campaigns', async () => {
+	it('exclude unreleased campaigns, and appear once if two records share a name', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
 		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);

@@ -10,7 +10,7 @@ describe.each([
 	['cannot be read: illegal operation on a directory', (path: string) => mkdir(path, { recursive: true })],
 	['is not valid JSON', (path: string) => writeFile(path, '{')],
 ])('a configuration that %s', (fault, make) => {
-	it('makes a command exit with 78, or only warn if another setting names the database', async () => {
+	it('makes commands exit with 78; with --db or MAILCTL_DB, they only warn', async () => {
 		const HOME = await makeHome();
 		const config = join(HOME, '.config/mailctl/config.json');
 		await mkdir(dirname(config), { recursive: true });
@@ -43,7 +43,7 @@ describe('the default database', () => {
 		expect([second.code, second.stderr]).toEqual([0, '']);
 	});
 
-	it('is created without a message by engine init and with --quiet', async () => {
+	it('is created without a message by engine init, and by a command with --quiet', async () => {
 		const init = await cli(['engine', 'init']);
 		expect(init.stderr).not.toContain('a new database');
 		const add = ['fields', 'create', '--variable', 'CITY', '--name', 'City', '--quiet'];
@@ -154,7 +154,7 @@ describe('the default database', () => {
 	it.each([
 		['engine settings set', [['Which setting', '\x03', 'all']], 130],
 		['lists get', [], 2],
-	] as const)('is not created if the user leaves the questions of mailctl %s', async (line, answers, code) => {
+	] as const)('is not created if mailctl %s gets no answer from the user', async (line, answers, code) => {
 		const HOME = await makeHome();
 		const run = await typing(answers, (options) => cli(line.split(' '), { ...options, env: { HOME } }));
 		expect([run.code, run.stderr]).toEqual([code, expect.not.stringContaining('created a new database')]);

@@ -143,7 +143,7 @@ describePostgres('engine migrate', (server) => {
 		return JSON.parse(result.stdout);
 	};
 
-	it('keeps every byte from SQLite to PostgreSQL and back, and allows the use of only one database', async () => {
+	it('keeps every byte from SQLite to PostgreSQL and back, and closes the source each time', async () => {
 		const project = await makeProject();
 		await fill(project);
 		fillOld(project.db);

@@ -64,7 +64,7 @@ function stored(): string[] {
 }
 
 describe('engine secrets', () => {
-	it('wraps stored and new secrets, and all commands work with the key', async () => {
+	it('wrap encrypts stored and new secrets, and unwrap restores them', async () => {
 		const before = stored();
 		expect(before).toContain(password);
 		expect(await project.json(['engine', 'secrets', 'wrap'], { env })).toEqual([
@@ -87,7 +87,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'status'])).code).toBe(0);
 	});
 
-	it('rejects a device as key file without reading it', async () => {
+	it('wrap rejects a device as the key file without reading it', async () => {
 		const device = '/dev/zero';
 		const env = { MAILCTL_KEY_FILE: device };
 		const { code, stderr } = await project.run(['engine', 'secrets', 'wrap'], { env });
@@ -97,7 +97,7 @@ describe('engine secrets', () => {
 		expect(stdout).not.toContain('chmod');
 	});
 
-	it('lets send use the wrapped password', async () => {
+	it('wrap keeps the SMTP password usable by engine smtp-test', async () => {
 		const logins: string[] = [];
 		const sink = await startSmtpSink({
 			authOptional: false,
@@ -116,7 +116,7 @@ describe('engine secrets', () => {
 		expect(logins).toEqual([password]);
 	});
 
-	it('makes commands exit with 78 without the key or with another key', async () => {
+	it('wrap makes commands exit with 78 if they have no key or a wrong key', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const other = {
 			MAILCTL_KEY_FILE: await project.file('other', `${randomBytes(32).toString('base64')}\n`),
@@ -161,7 +161,7 @@ describe('engine secrets', () => {
 			expect(await project.json(['engine', 'secrets', 'status'], { env: given })).toEqual([wrapped]);
 	});
 
-	it('warns if others can read the key file, and doctor prints the fix', async () => {
+	it('wrap warns if others can read the key file, and doctor prints the fix', async () => {
 		await chmod(keyFile, 0o644);
 		const open = await project.run(['engine', 'secrets', 'wrap'], { env });
 		expect(open).toMatchObject({ code: 0, stderr: expect.stringContaining(`chmod 600 ${keyFile}`) });
@@ -177,7 +177,7 @@ describe('engine secrets', () => {
 		expect((await project.run(['engine', 'settings', 'get'], { env })).stderr).toBe('');
 	});
 
-	it('rejects a wrapped secret that someone copied into another table', async () => {
+	it('wrap binds each secret to its table, so mailctl rejects a copy in another table', async () => {
 		await project.json(['engine', 'secrets', 'wrap'], { env });
 		const db = new Database(project.db);
 		db.prepare(
@@ -190,7 +190,7 @@ describe('engine secrets', () => {
 	});
 });
 
-describe('engine secrets while a server runs', () => {
+describe('while a server runs, engine secrets', () => {
 	let server: RunningServer;
 	beforeEach(async () => {
 		await project.run(['engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:2525']);
@@ -216,7 +216,7 @@ describe('engine secrets while a server runs', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('wrap makes /readyz answer 503, and send prints the reason', async () => {
+	it('wrap makes /readyz answer 503 if no process is recorded; send then prints the reason', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

@@ -122,7 +122,7 @@ const ownFiles: Readonly<Record<string, string>> = {
 		'email,Status\nzoe@example.com,blocked\n',
 };
 
-describe('every example of the help', () => {
+describe('the examples in the help', () => {
 	let sink: SmtpSink;
 	let template: string;
 	let message: string;
@@ -198,7 +198,7 @@ describe('every example of the help', () => {
 		await Promise.all([sink.close(), target.close(), deployment.stop()]);
 	});
 
-	it.each(examples)('runs: %s', async (example) => {
+	it.each(examples)('run: %s', async (example) => {
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-example-'));
 		await cp(template, folder, { recursive: true });
 		if (ownFiles[example] !== undefined) await writeFile(join(folder, 'people.csv'), ownFiles[example]);
@@ -232,11 +232,11 @@ describe('every example of the help', () => {
 		expect({ code, errors: /^error:.*/m.exec(stderr)?.[0] }).toEqual({ code: 0, errors: undefined });
 	});
 
-	it('prints the output that is recorded in the golden file', async () => {
+	it('print the output that is recorded in the golden file', async () => {
 		await expectGolden('examples.txt', record.join('\n'));
 	});
 
-	it('exists for every command', async () => {
+	it('exist for every command', async () => {
 		const without = (await Promise.all(tree.map(loadNode)))
 			.flatMap(commandsOf)
 			.filter((one) => (one.examples ?? []).length === 0 && one.hidden !== true)
@@ -244,7 +244,7 @@ describe('every example of the help', () => {
 		expect(without).toEqual([]);
 	});
 
-	it('for a group is also an example of one of its commands, and each group has two or three examples', async () => {
+	it('for a group are two or three examples of its commands', async () => {
 		const groups = (await Promise.all(tree.map(loadNode))).flatMap(groupsOf);
 		for (const group of groups.filter(({ self }) => self === undefined)) {
 			const { name, examples: shown = [] } = group;

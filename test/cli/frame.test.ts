@@ -36,7 +36,7 @@ describe('the command line', () => {
 		expect((await cli(['--version', '-o', 'ndjson'])).stdout).toMatch(/^\{"version":"0\.0\.0-test",.*\}\n$/);
 	});
 
-	it('prints help as text if only MAILCTL_OUTPUT or a profile sets the format', async () => {
+	it('prints help as text even if MAILCTL_OUTPUT is json', async () => {
 		const env = { MAILCTL_OUTPUT: 'json' };
 		for (const argv of [['help'], ['--help'], ['help', 'lists'], ['lists', '--help'], ['lists']])
 			expect(await cli(argv, { env })).toEqual(await cli(argv));
@@ -118,7 +118,7 @@ describe('the command line', () => {
 		expect(stderr).toMatch(/^error: --[a-z]+ has no value: --[a-z-]+ is an option\n$/);
 	});
 
-	it('rejects an option beside its opposite', async () => {
+	it('rejects an option together with its opposite', async () => {
 		const words = ['subscribers', 'list', '--inactive', '--list', '1', '--active'];
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining("'--inactive'") });
@@ -176,7 +176,7 @@ describe('all commands', () => {
 		}
 	});
 
-	it('appear in mailctl commands', async () => {
+	it('appear in the output of mailctl commands, for example lists create', async () => {
 		const { stdout } = await cli(['commands', '-o', 'name']);
 		expect(stdout.split('\n')).toContain('lists create');
 	});
@@ -242,7 +242,7 @@ describe('configuration', () => {
 		expect(targets).toEqual([expected]);
 	});
 
-	it('is reported without its content if it is not valid JSON', async () => {
+	it('that is not valid JSON causes an error that does not quote the file', async () => {
 		const HOME = await home('{"token": s3cret}');
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
@@ -299,7 +299,7 @@ describe('configuration', () => {
 		);
 	});
 
-	it('stays unchanged and makes the command exit with 78 if it cannot be read', async () => {
+	it('that is invalid makes config set exit with 78, and stays unchanged', async () => {
 		for (const text of ['{"profiles": ', '[]', '{"profiles": {"a": {"db": 1}}}']) {
 			const HOME = await home(text);
 			const { code } = await cli(['config', 'set', 'output', 'json'], { env: { HOME } });
@@ -308,7 +308,7 @@ describe('configuration', () => {
 		}
 	});
 
-	it('is written so that only its owner can read the file and its folder', async () => {
+	it('is written to a file and folder that only the owner can read', async () => {
 		const HOME = await home({ profiles: {} });
 		await chmod(join(HOME, '.config/mailctl'), 0o755);
 		expect((await cli(['config', 'set', 'timeout', '1m'], { env: { HOME } })).code).toBe(0);
@@ -323,7 +323,7 @@ describe('configuration', () => {
 		expect((await cli(['config', 'get', 'timeout'], { env: { HOME } })).code).toBe(3);
 	});
 
-	it('never shows a token', async () => {
+	it('is printed by config explain without any token', async () => {
 		const HOME = await home(staging, { tokens });
 		const { stdout } = await cli(['config', 'explain', '--json'], {
 			env: { HOME, MAILCTL_TOKEN: 'alsos3cret' },
@@ -333,7 +333,7 @@ describe('configuration', () => {
 	});
 });
 
-describe('exit codes', () => {
+describe('the classification of an error', () => {
 	it.each([
 		[new ApiError('invalid', 'x'), 5],
 		[new ApiError('conflict', 'x'), 5],
@@ -361,9 +361,9 @@ describe('exit codes', () => {
 		[Object.assign(new Error('x'), { code: 'ENOSPC' }), 74],
 		[new TypeError('x'), 1],
 		['x', 1],
-	])('%o has code %i', (error, exit) => expect(classify(error).exit).toBe(exit));
+	])('gives %o the exit code %i', (error, exit) => expect(classify(error).exit).toBe(exit));
 
-	it('are printed with the hint and the details of the error', () => {
+	it('keeps the hint and the details', () => {
 		const error = new TableError('bad_header', 'x', { hint: 'mend it', details: ['two columns'] });
 		expect(classify(error)).toMatchObject({ code: 'bad_header', hint: 'mend it', details: ['two columns'] });
 	});

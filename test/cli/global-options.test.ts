@@ -113,13 +113,13 @@ describe('an option that is given twice', () => {
 		takesValue(spec) ? [flagOf(key)] : [],
 	);
 
-	it.each(valued)('is rejected if it is %s, also with one before and one after the command', async (flag) => {
+	it.each(valued)('is rejected even if one copy stands before the command: %s', async (flag) => {
 		const words = ['lists', 'list'];
 		expect(await cli([...words, flag, '1', flag, '2'], { connect })).toEqual(twice(flag));
 		expect(await cli([flag, '1', ...words, `${flag}=2`], { connect })).toEqual(twice(flag));
 	});
 
-	it('is rejected under its short name too, but accepted if it takes no value', async () => {
+	it('is rejected even with one short and one long name, but accepted if it takes no value', async () => {
 		expect(await cli(['lists', 'list', '-p', 'a', '--profile', 'b'])).toEqual(twice('--profile'));
 		expect(await cli(['-o', 'json', 'lists', 'list', '-o', 'csv'])).toMatchObject({ code: 2 });
 		const quiet = ['-q', 'lists', 'list', '-q', '--all', '--all', '--json', '--json'];
@@ -128,7 +128,7 @@ describe('an option that is given twice', () => {
 });
 
 describe('--dry-run', () => {
-	it('is rejected by demo, and lets no export write a file', async () => {
+	it('is rejected by demo, and keeps exports from writing files', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const path = join(project.folder, 'a.csv');

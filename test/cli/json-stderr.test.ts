@@ -27,7 +27,7 @@ function said(stderr: string): unknown[] {
 const mail = ['send', '--from', 'news@example.com', '--subject', 'S', '--text', 'Hi #name#'];
 
 describe('standard error with -o json', () => {
-	it('is a JSON object for each note, warning and hint, and for the error', async () => {
+	it('contains a JSON object for each note and warning, and one for the error', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });

@@ -23,7 +23,7 @@ describe('an update', () => {
 			'nothing to change: give one of --url, --type, --login, --password-file, --password-stdin, --auth, --no-auth',
 	};
 
-	it('has a test case here for every update command', () => {
+	it('is tested with each update command', () => {
 		expect(updates.map(({ path }) => path)).toEqual(Object.keys(texts));
 	});
 
@@ -42,7 +42,7 @@ describe('an update', () => {
 		});
 	});
 
-	it.each(updates)('with any one change is accepted: $path', async ({ path, command }) => {
+	it.each(updates)('with a single change is accepted: $path', async ({ path, command }) => {
 		for (const [key, spec] of Object.entries(command.options)) {
 			if (command.changes?.includes(key) !== true) continue;
 			for (const flag of flagsOf(key, spec)) {

@@ -56,7 +56,7 @@ describe('the process', () => {
 	it.each([
 		['SIGINT', 130, 'interrupted'],
 		['SIGTERM', 143, 'terminated'],
-	] as const)('after %s waits until the command has stopped, and exits with %i', async (signal, code, said) => {
+	] as const)('waits after %s until the command has stopped, and then exits with %i', async (signal, code, said) => {
 		const child = spawn(process.execPath, [program, 'lists', 'list'], { env: { ...env, HANG: signal } });
 		let stderr = '';
 		child.stderr.on('data', (chunk) => {

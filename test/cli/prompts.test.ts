@@ -53,7 +53,7 @@ describe('a command on a terminal with 40 columns', () => {
 		project = await filled();
 	});
 
-	it.each(needing)('asks for missing values, and can be left: $path', async ({ path, command }) => {
+	it.each(needing)('asks for values, and stops on Ctrl-C: $path', async ({ path, command }) => {
 		const [change] = command.changes ?? [];
 		const words = [...path.split(' '), ...(change === undefined ? [] : [flagOf(change), 'X'])];
 		for (const key of [ctrlC, ctrlD]) {
@@ -124,7 +124,7 @@ describe('a missing value', () => {
 		expect(stdout).toBe('email\r\nann@example.com\r\n');
 	});
 
-	it('is asked for again with the reason, and the typed text can be edited', async () => {
+	it('is asked for again with the reason after an invalid answer, which the user can edit', async () => {
 		const { typed, json } = await filled();
 		const back = '\x7f'.repeat(3);
 		const made = await typed(
@@ -139,7 +139,7 @@ describe('a missing value', () => {
 		expect(await json(['fields', 'get', 'second'])).toMatchObject({ name: 'Second' });
 	});
 
-	it('is asked for again if the engine would reject the typed one', async () => {
+	it('is asked for again if the engine would reject the answer', async () => {
 		const { typed, run } = await filled();
 		const refused = await typed(
 			['engine', 'settings', 'set', 'time_zone'],
@@ -188,7 +188,7 @@ describe('a missing value', () => {
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('the queue is paused') });
 	});
 
-	it('of profile add is the URL of the service', async () => {
+	it('can be the base URL for profile add', async () => {
 		const env = { HOME: await makeHome() };
 		const answers = [['Base URL of the service:', 'https://mail.example.com\r']] as const;
 		const added = await typing([...answers], (options) =>
@@ -197,7 +197,7 @@ describe('a missing value', () => {
 		expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('https://mail.example.com') });
 	});
 
-	it('of templates create is the text that the user writes in $EDITOR', async () => {
+	it('can be a text that the user writes in $EDITOR for templates create', async () => {
 		const { run } = await makeProject();
 		const env = { EDITOR: `sh -c 'echo Hello > "$0"'` };
 		const words = ['templates', 'create', '--name', 'Welcome'];
@@ -295,7 +295,7 @@ describe('a secret', () => {
 	});
 });
 
-it('a user who types another name than the required one declines the change', async () => {
+it('a user who types a name other than the required one declines the change', async () => {
 	const { typed, run } = await filled();
 	const answers: Parameters<typeof typing>[0] = [['Type Readers to confirm:', 'Reader']];
 	expect(await typed(['lists', 'delete', '1'], answers)).toMatchObject({

@@ -25,7 +25,7 @@ describe('cleaned text', () => {
 		['\ud800', '\\ud800'],
 		['\ufdd0', '\ufdd0'],
 		['Ärger 日本 👩‍👩‍👧 e\u0301', 'Ärger 日本 👩‍👩‍👧 e\u0301'],
-	])('turns %j into %j', (text, expected) => expect(clean(text)).toBe(expected));
+	])('of %j is %j', (text, expected) => expect(clean(text)).toBe(expected));
 
 	it('has no control characters, and stays the same if it is cleaned again', () => {
 		fc.assert(
@@ -85,7 +85,7 @@ describe('a cell', () => {
 		expect([null, undefined, true, { a: 1 }].map(tsvCell)).toEqual(['', '', 'true', '{"a":1}']);
 	});
 
-	it('of TSV with an object is valid JSON on one line', () => {
+	it('of TSV is valid JSON on one line if its value is an object', () => {
 		expect(tsvCell({ a: 'x\ty\x7f\u202e\u{e0001}' })).toBe('{"a":"x\\ty\\u007f\\u202e\\udb40\\udc01"}');
 		fc.assert(
 			fc.property(fc.dictionary(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' })), (value) => {
@@ -166,11 +166,11 @@ describe('colour', () => {
 		['auto', { TERM: 'dumb' }, false],
 		['always', { NO_COLOR: '1' }, true],
 		['never', { FORCE_COLOR: '1' }, false],
-	] as const)('with --color %s and the environment %j is on in a terminal: %s', (mode, env, expected) => {
+	] as const)('on a terminal with --color %s and the environment %j is enabled: %s', (mode, env, expected) => {
 		expect(hasColor(terminal, mode, env)).toBe(expected);
 	});
 
-	it('is off in a pipe unless forced', () => {
+	it('is disabled in a pipe unless the environment forces it', () => {
 		expect(hasColor({ isTTY: false }, 'auto', {})).toBe(false);
 		expect(hasColor({ isTTY: false }, 'auto', { CLICOLOR_FORCE: '1' })).toBe(true);
 		expect(hasColor({ isTTY: false }, 'auto', { FORCE_COLOR: '0', CLICOLOR_FORCE: '1' })).toBe(false);

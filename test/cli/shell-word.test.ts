@@ -9,7 +9,7 @@ it.each([
 	'tab\tbell\u0007\u0085',
 	'=ls',
 	'',
-])('a shell reads the word that mailctl quotes for %j as exactly this text', (text) => {
+])('mailctl quotes %j so that a shell reads exactly this text', (text) => {
 	const word = shellWord(text);
 	expect(word).not.toMatch(/\p{Cc}/u);
 	const { stdout } = runProgram('bash', ['-c', `printf %s ${word}`], { env: { LC_ALL: 'C.UTF-8' } });

@@ -52,7 +52,7 @@ describe('a file that must be UTF-8', () => {
 		});
 	});
 
-	it('is rejected in UTF-16, but may begin with a byte order mark', async () => {
+	it('is rejected if it is UTF-16, but accepted with a UTF-8 byte order mark', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const wide = await project.file('wide', Buffer.from('\ufeffHello\n', 'utf16le'));
 		expect((await project.run([...mail, '--text-file', wide])).stderr).toBe(
@@ -81,7 +81,7 @@ describe('standard input', () => {
 		'/dev/stdin',
 		'/dev/fd/0',
 		'/proc/self/fd/0',
-	])('can be read only once by a command, also as %s', async (name) => {
+	])('can be the source of only one option, even under the name %s', async (name) => {
 		const project = await makeProject({ smtp: 9 });
 		const both = (one: string, other: string) => ({
 			code: 2,
@@ -97,7 +97,7 @@ describe('standard input', () => {
 		expect(await run('send', '--batch', name, '--token-stdin')).toMatchObject({ code: 2 });
 	});
 
-	it('is recognized under the name /dev/stdin, so an import from it needs --rejects', async () => {
+	it('is recognized by its path /dev/stdin, and an import from there needs --rejects', async () => {
 		const project = await makeProject({ smtp: 9 });
 		const stdin = 'email\nann@example.com\n';
 		const table = ['--text', 'T', '--csv', '/dev/stdin', '--yes', '--expect-count', '1'];

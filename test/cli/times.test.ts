@@ -38,13 +38,13 @@ describe('times', () => {
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});
 
-	it('add no zone line if a table has no times, or with --no-header', async () => {
+	it('get no zone line below the table if --no-header is set or no column shows a time', async () => {
 		expect(await run('lists', 'list', '--fields', 'id,name', '-o', 'table')).not.toContain('Times');
 		expect(await run('lists', 'list', '--no-header', '-o', 'table')).not.toContain('Times');
 		expect(await run('fields', 'list', '-o', 'table')).toBe('');
 	});
 
-	it('are in UTC with a Z in tsv and csv, and unchanged from the API in json', async () => {
+	it('are in UTC with a final Z in tsv and csv; json keeps the text of the API', async () => {
 		const time = '2026-11-21T12:00:00.000000';
 		expect(await run('lists', 'list', ...oslo)).toBe(`1\tReaders\t0\t0\t${time}Z\n`);
 		expect(await run('lists', 'list', ...oslo, '-o', 'csv')).toContain(`,${time}Z\r\n`);

@@ -14,7 +14,7 @@ const misspelt = 'postgre://ann:hunter2@127.0.0.1:1/mail';
 const target = 'https://ann:hunter2@hooks.example.com/in';
 const hidden = 'https://ann:********@hooks.example.com/in';
 
-describe('the database of a profile', () => {
+describe('a database URL with a password', () => {
 	let home: string;
 	beforeEach(async () => {
 		home = await makeHome();
@@ -25,7 +25,7 @@ describe('the database of a profile', () => {
 		database,
 		database2,
 		broken,
-	])('is stored, shown and removed without its password: %s', async (url) => {
+	])('is stored in a profile, shown and removed without its password: %s', async (url) => {
 		const calls = [
 			['profile', 'add', 'p', '--db', url],
 			['config', 'set', 'db', url, '--profile', 'p', '-o', 'json'],
@@ -58,7 +58,7 @@ describe('the database of a profile', () => {
 		[['lists', 'list', '--db', misspelt]],
 		[['config', 'set', 'db', misspelt, '--profile', 'p']],
 		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt]],
-	])('is rejected in the wrong place without printing its password: %j', async (words) => {
+	])('that a command cannot use causes an error without the password: %j', async (words) => {
 		for (const format of [[], ['-o', 'json']]) {
 			const { code, stdout, stderr } = await run(...words, ...format);
 			expect([code, stdout]).toEqual([expect.any(Number), '']);
@@ -70,7 +70,7 @@ describe('the database of a profile', () => {
 	});
 });
 
-describe('a database of another kind', () => {
+describe('a database name that is neither a path nor a PostgreSQL URL', () => {
 	const kinds = 'a database is a file, or a URL that begins with postgres://';
 	const from = (flag: string, ...words: string[]) => [words, {}, `${flag}: ${kinds}`] as const;
 
@@ -111,7 +111,7 @@ describe('a database of another kind', () => {
 		misspelt,
 		"dbname=mail password='hunter2 x'",
 		'ann:hunter2@db/mail',
-	])('that an old profile contains is shown without its password, and rejected: %s', async (db) => {
+	])('in an old profile is shown without its password, and rejected: %s', async (db) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -172,7 +172,7 @@ describe('the URL of a webhook', () => {
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 
-	it('is printed without any secret for people, and without its password for programs', async () => {
+	it('hides its user and token in table and markdown, but not in json and tsv', async () => {
 		const url = 'https://S3cretUser@hooks.example.com/in?id=7&token=S3cretToken';
 		const masked = 'https://********@hooks.example.com/in?id=7&token=********';
 		for (let at = 0; at < 2; at += 1)
@@ -201,7 +201,7 @@ describe('the URL of a webhook', () => {
 		}
 	});
 
-	it('is applied without printing its password, and applying it again changes nothing', async () => {
+	it('is applied from a file without printing its password, and a second apply changes nothing', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);
 		for (const words of [['-n'], ['-o', 'json']]) {

@@ -82,7 +82,7 @@ describe('a command that waits', () => {
 	}
 	const words = (url: string) => ['--base-url', url, 'lists', 'list'];
 
-	it('shows the server and the retry that it waits for, and removes both lines', async () => {
+	it('shows the server that it waits for and the retry, and finally removes this line', async () => {
 		const { url, release } = await startSlow();
 		const { code, stderr } = await cli(words(url), {
 			columns: 80,

@@ -94,7 +94,7 @@ describe.skipIf(!hasPython)('the MIME structure of a message with files', () => 
 		expect(read).toMatchObject({ defects: [], tree });
 	});
 
-	it('a file keeps its name, whatever characters it has', async () => {
+	it('keeps the name of a file, whatever characters the name has', async () => {
 		const names = [
 			'plain.pdf',
 			'with "quotes" and \\.pdf',
@@ -115,7 +115,7 @@ describe.skipIf(!hasPython)('the MIME structure of a message with files', () => 
 	});
 });
 
-it('a file keeps its name and bytes, and all lines are ASCII of at most 998 characters', async () => {
+it('a message keeps the name and bytes of a file, and its lines are ASCII of at most 998 characters', async () => {
 	const name = fc
 		.string({ unit: 'binary', minLength: 1, maxLength: 60 })
 		.map((given) => given.replace(/[\p{C}\p{Z}/\\]/gu, ''))

@@ -16,7 +16,7 @@ function counted(maxBytes: number): { get: (name: string) => Promise<unknown>; r
 	return { get: (name) => cache.get(name, styled), runs: () => runs };
 }
 
-it('the cache compiles a content once for concurrent and later gets', async () => {
+it('the cache compiles a content only once for simultaneous and later requests', async () => {
 	const { get, runs } = counted(1e6);
 	const [first, second] = await Promise.all([get('a'), get('a')]);
 	expect(second).toBe(first);

@@ -61,7 +61,7 @@ const anyName = fc.oneof(
 );
 
 describe('a header field', () => {
-	it('is written if a send call accepts it, and rejected if its name is reserved or too long', () => {
+	it('is written correctly if a send call accepts it, and rejected if its name is reserved or too long', () => {
 		fc.assert(
 			fc.property(anyName, text, (name, value) => {
 				const send = {
@@ -80,7 +80,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('of any text keeps the line limits, and unfolds to the text unless it is encoded', () => {
+	it('with any text keeps the line limits, and unfolds to this text unless the field is encoded', () => {
 		fc.assert(
 			fc.property(fieldName, text, (name, value) => {
 				const field = unstructuredField(name, value);
@@ -98,7 +98,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('with any names of mailboxes keeps the line limits', () => {
+	it('with any mailbox names keeps the line limits', () => {
 		const person = text.map((name) =>
 			name
 				.replace(/[\t<>]/g, '')

@@ -39,7 +39,7 @@ describe('a style sheet', () => {
 		['.a\\:b {a: b} p {c: d}', '.a\\:b { a: b !important }', 'p {c: d}'],
 		['p {a: b; & i {c: d}} i {e: f}', 'p {a: b; & i {c: d}}', 'i {e: f}'],
 		['p[title="a, b"] {a: b} i {e: f}', 'p[title="a, b"] { a: b !important }', 'i {e: f}'],
-	])('%j keeps %j, and %j moves into attributes', (css, stays, moves) => {
+	])('%j keeps the rules %j; the rules %j move into style attributes', (css, stays, moves) => {
 		expect(divided(css)).toEqual([stays, moves]);
 	});
 

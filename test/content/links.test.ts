@@ -135,7 +135,7 @@ describe('a tracked link', () => {
 		);
 	});
 
-	it('is not rewritten in the text part or in a preview', async () => {
+	it('keeps its original URL in the text part and in a preview', async () => {
 		const compiled = await compile('<p><a href="https://x.y/">words</a></p>');
 		const { text } = await PostalMime.parse(
 			compiled.join(envelope(), recipient({ tracking: trackingFor(compiled) })),
@@ -155,7 +155,7 @@ describe('the pixel', () => {
 			'<body>a</body><a href="https://x.y/">b</a>',
 			`<body>a${pixel}</body><a href="https://m.test/c/T0">b</a>`,
 		],
-	])('in %j is before the last end tag of the body, or at the end', async (html, expected) => {
+	])('in %j stands before the last </body>, or at the end if there is none', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected);
 	});
 });

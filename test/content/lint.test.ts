@@ -54,7 +54,7 @@ describe('links that lead nowhere', () => {
 		expect(findings(`<a href="${href}">x</a>`)).toEqual([]);
 	});
 
-	it('include an empty href, but not a missing one or one in a comment or script', () => {
+	it('include an empty href, but neither a missing href nor links in comments and scripts', () => {
 		expect(kinds('<a href>x</a>')).toEqual(['no_link']);
 		expect(kinds('<a name="x">x</a href="#"><!-- <a href="#"> --><script>"<a href=\'#\'>"</script>')).toEqual(
 			[],

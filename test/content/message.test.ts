@@ -36,7 +36,7 @@ describe('a message', () => {
 			expect(compiled.join(envelope(), person, memory.subarray(0, length)).equals(own)).toBe(true);
 	});
 
-	it('with plain text has one part, and exactly these bytes', async () => {
+	it('with plain text has a single part, byte for byte as expected', async () => {
 		expect(await written({ subject: 'Hi', text: 'one\ntwo\r\n' })).toBe(
 			[
 				'Date: Fri, 02 Jan 2026 03:04:05 +0000',

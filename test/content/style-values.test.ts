@@ -55,7 +55,7 @@ it.each([
 	['an attribute value', `<p title="${'<div>'.repeat(5_000)}">`, false],
 	['misplaced end tags', '<b></i>'.repeat(500), true],
 	['closed elements', '<b>x</b>'.repeat(5_000), false],
-])('only elements that stay open count for the nesting limit: %s', (_what, html, expected) => {
+])('only elements that stay open count towards the nesting limit: %s', (_what, html, expected) => {
 	expect(isTooDeep(html)).toBe(expected);
 });
 

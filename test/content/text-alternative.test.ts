@@ -52,12 +52,12 @@ describe('the text alternative', () => {
 		['fragments of one word', '<i>abcdefgh</i>', 'abcdefgh'],
 		['single letters', '<b>x</b>', 'x'],
 		['no-break spaces', '<sup>1</sup>&nbsp;', '1'],
-	])('shows all %s of 2 MiB of HTML', (_, piece, shown) => {
+	])('loses none of the %s in 2 MiB of HTML', (_, piece, shown) => {
 		const count = Math.floor((2 * 1024 * 1024) / piece.length);
 		expect(textAlternative(piece.repeat(count)).split(shown).length - 1).toBe(count);
 	});
 
-	it('wraps lines at 78 characters, except in a text with a word of 90,000 characters', () => {
+	it('wraps lines at 78 characters, but wraps nothing if one word has 90,000 characters', () => {
 		const words = 'abc '.repeat(30_000);
 		const lines = textAlternative(`<p>${words}</p>`).split('\n');
 		expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);

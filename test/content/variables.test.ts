@@ -35,7 +35,7 @@ describe('variables', () => {
 		expect(await shownText(written, { a: 'A', b: 'B' })).toBe(expected);
 	});
 
-	it('are filled in once: a value that looks like a variable stays', async () => {
+	it('are filled in once: a value that looks like a variable is not replaced', async () => {
 		expect(await shownText('#a##b#', { a: '#b#', b: '#a#' })).toBe('#b##a#');
 		expect(await shownText('#a#x#b#', { a: '#', b: '$&' })).toBe('#x$&');
 	});
@@ -71,7 +71,7 @@ describe('variables', () => {
 		expect(await shownText(written, variables)).toBe(expected);
 	});
 
-	it('cannot have a default that would end the attribute around them', async () => {
+	it('cannot have a default that would end the surrounding attribute', async () => {
 		const link = 'javascript:alert(1)';
 		for (const html of [
 			`<a href='#u|it's#'>x</a>`,
@@ -99,7 +99,7 @@ describe('variables', () => {
 		);
 	});
 
-	it('add quotes to an attribute that has none', async () => {
+	it('add quotes to an unquoted attribute', async () => {
 		expect(await shown('<a href=#u# class=x>', { u: 'https://x.y/ onclick=alert(1)' })).toBe(
 			'<a href="https://x.y/ onclick=alert(1)" class=x>',
 		);
@@ -209,7 +209,7 @@ describe('a value in a URL', () => {
 		['#url#', url],
 		['#url#&n=#name#', `${url}&n=${name}`],
 		['tel:#name#', 'tel:Ann & Bob #1'],
-	])('is percent-encoded only after a ? and in mailto: %s', async (written, filled) => {
+	])('is percent-encoded only in a query string or a mailto link: %s', async (written, filled) => {
 		const amp = (text: string) => text.replaceAll('&', '&amp;');
 		for (const tag of ['a href', 'img src', 'form action'])
 			expect(await shown(`<${tag}="${amp(written)}">`, variables)).toBe(`<${tag}="${amp(filled)}">`);

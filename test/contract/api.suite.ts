@@ -31,7 +31,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 		});
 		afterAll(() => subject.close());
 
-		describe('errors (1-5)', () => {
+		describe('for a bad request (1-5)', () => {
 			it('names every bad field at once, in the words of Django REST framework', async () => {
 				expect(await refusal(api.lists.create({} as never))).toEqual({
 					name: ['This field is required.'],
@@ -62,7 +62,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(api.lists.create({ name: 'a\ud800b', email_reason: 'r' }))).toEqual(['name']);
 			});
 
-			it('answers not_found for unknown ids, and for a subscriber under another list (4)', async () => {
+			it('answers not_found for unknown ids, and for a subscriber of another list (4)', async () => {
 				const [one, two] = [await newList(), await newList()];
 				const { id } = await api.subscribers(one.id).create({ email: 'a@example.com' });
 				for (const attempt of [
@@ -84,7 +84,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				await refuses(api.subscribers(999_999).page({}), 'not_found');
 			});
 
-			it('reports duplicates on their field (5)', async () => {
+			it('reports a duplicate value as an error in its field (5)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'Ann@Example.com' });
 				expect(await refusal(api.subscribers(list.id).create({ email: 'ann@example.COM' }))).toEqual({
@@ -97,7 +97,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		describe('collections (8-9)', () => {
+		describe('for collections (8-9)', () => {
 			it('sorts pages by ascending id, with links that keep the other parameters', async () => {
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
@@ -149,7 +149,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		describe('lists (11, 12, 17)', () => {
+		describe('for lists (11, 12, 17)', () => {
 			it('creates, reads, changes and deletes a list', async () => {
 				const list = await api.lists.create({ name: '  News ', email_reason: 'You signed up' });
 				expect(list).toEqual({
@@ -200,7 +200,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		describe('subscribers (11-15)', () => {
+		describe('for subscribers (11-15)', () => {
 			it('creates a subscriber with the documented defaults', async () => {
 				const list = await newList();
 				const created = await api.subscribers(list.id).create({ email: ' Ann.Lee+x@Example.COM ' });
@@ -263,7 +263,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(subscribers.create({ email: 'ANN@xn--bcher-kva.example' }))).toEqual(['email']);
 			});
 
-			it('shows an address as it was last written, even after a change of its case (12)', async () => {
+			it('shows an address as it was last written, even if only its case changed (12)', async () => {
 				const subscribers = api.subscribers((await newList()).id);
 				const { id, email } = await subscribers.create({ email: 'Ann@Example.org' });
 				expect(email).toBe('Ann@Example.org');
@@ -303,7 +303,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		describe('fields (16)', () => {
+		describe('for fields (16)', () => {
 			const reserved = ['email', 'name', 'unsubscribe_url', 'view_url', 'email_reason'];
 			it.each([
 				...['1st', 'with space', 'a-b', 'x'.repeat(65), 'é'],
@@ -327,7 +327,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		describe('webhooks (12, 18, 34)', () => {
+		describe('for webhooks (12, 18, 34)', () => {
 			it('creates, changes and deletes a webhook', async () => {
 				const hook = await api.webhooks.create({ url: 'https://hooks.example.com/in', type: 'OPENED' });
 				expect(hook).toEqual({
@@ -349,14 +349,14 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				await refuses(api.webhooks.get(hook.id), 'not_found');
 			});
 
-			it('rejects URL schemes and event types that it does not know', async () => {
+			it('rejects unknown URL schemes and event types', async () => {
 				expect(
 					await refusal(api.webhooks.create({ url: 'ftp://example.com/', type: 'CLICKED' as never })),
 				).toEqual({ url: ['Enter a valid URL.'], type: ['"CLICKED" is not a valid choice.'] });
 			});
 		});
 
-		describe('sending (20-29)', () => {
+		describe('for send calls (20-29)', () => {
 			const body = (more = {}) => ({
 				from: subject.sender,
 				to: ['a@example.com'],
@@ -377,7 +377,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				});
 			});
 
-			it('accepts from as a string, an array of one, or with a name (20)', async () => {
+			it('accepts the sender as a string, as an array of one string, or with a name (20)', async () => {
 				for (const from of [
 					subject.sender.toUpperCase(),
 					[subject.sender],
@@ -403,7 +403,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				).toEqual({ template_unique_id: ['Template not found.'] });
 			});
 
-			it('creates nothing if anything is rejected (20)', async () => {
+			it('creates no message if any recipient is invalid (20)', async () => {
 				const before = (await api.report({})).total;
 				await refusal(api.send(body({ to: ['fine@example.com', 'bad'] })));
 				expect((await api.report({})).total).toEqual(before);
@@ -424,7 +424,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(api.send(body({ to })))).toEqual(['to']);
 			});
 
-			it('rejects cc and bcc with BULK (21)', async () => {
+			it('rejects cc and bcc in a BULK call (21)', async () => {
 				const refused = await refusal(
 					api.send(body({ type: 'BULK', cc: ['c@example.com'], bcc: ['d@example.com'] })),
 				);
@@ -449,7 +449,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				}
 			});
 
-			it('repeats its first answer to an idempotency key, and rejects the key with another body (29)', async () => {
+			it('repeats its answer for the same idempotency key and body, and rejects another body with that key (29)', async () => {
 				const idempotencyKey = unique('key-');
 				const first = await api.send(body(), { idempotencyKey });
 				expect(await api.send(body(), { idempotencyKey })).toEqual(first);
@@ -465,7 +465,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		describe('the report (35, 36)', () => {
+		describe('in reports (35, 36)', () => {
 			it('covers the seven days that end today', async () => {
 				const report = await api.report({});
 				expect(report.data).toHaveLength(7);
@@ -481,7 +481,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(report.total.opened_percent).toBeTypeOf('string');
 			});
 
-			it('has a row with zeros for every day of the range, both ends included', async () => {
+			it('includes a row of zeros for every day of the range, from the first to the last', async () => {
 				const { data } = await api.report({ date_from: '28.02.2024', date_to: '02.03.2024' });
 				expect(data).toEqual(
 					['28.02.2024', '29.02.2024', '01.03.2024', '02.03.2024'].map((date) => ({

@@ -98,7 +98,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['created>2026-03-10', 0],
 				['created<2026-03-10T12:00:01', 2],
 				['created<2026-03-10T12:00:00', 0],
-			])('with the condition %s include %i of two active people', async (condition, staged) => {
+			])('apply the condition %s, which %i of two active people match', async (condition, staged) => {
 				const counts = await foresee({ where: [condition] });
 				expect(counts.staged).toBe(staged);
 				const reason = { code: 'condition', detail: condition, count: 2 - staged };
@@ -118,7 +118,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				});
 			});
 
-			it('change nothing, and equal the counts of staging', async () => {
+			it('do not create a campaign, and equal the counts after staging', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city~o'] };
 				const ids = [lists.readers, lists.guests];
 				const foreseen = [];
@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('with a condition on opens include only recipients of the named campaign, and ignore opens by bots', async () => {
+			it('include only recipients of the campaign that a condition on opens names, and ignore opens by bots', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -188,7 +188,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 					});
 			});
 
-			it('with a missing list', async () => {
+			it('if its list does not exist', async () => {
 				const work = audiences.foresee(spec(), { list_id: 999_999 });
 				await refuses(work, 'not_found');
 			});
@@ -200,7 +200,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['tomorrow 9:00', '2026-03-11T08:00:00.000000', null],
 				['2026-03-11T09:00:00Z', '2026-03-11T09:00:00.000000', null],
 				['2026-03-29 02:30', '2026-03-29T01:00:00.000000', 'skipped'],
-			])('are parsed from %s in the database’s zone: %s', async (at, moment, note) => {
+			])('written as %s are %s in UTC', async (at, moment, note) => {
 				const times = { starts_at: moment, opens_at: moment };
 				expect(await audiences.plan({ at })).toEqual({ ...times, ...zone, note });
 			});
@@ -217,7 +217,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				[{ window: '09:00-18:00' }, null],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
 				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
-			])('with %j start sending at %s', async (request, opens_at) => {
+			])('for the request %j have the opens_at value %s', async (request, opens_at) => {
 				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
 			});
 
@@ -237,7 +237,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 		});
 
 		describe('the list of people left out', () => {
-			it('has a reason for each person, is read in pages, and omits people whom another list includes', async () => {
+			it('gives each person a reason, is read in pages, and omits anyone staged from another mailing list', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city!=Rome'] };
 				const { id, to } = await stage(audience, [lists.readers, lists.guests]);
 				expect(to.sort()).toEqual(['ann@example.com', 'carl@example.com']);

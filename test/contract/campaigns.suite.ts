@@ -30,7 +30,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			...more,
 		});
 
-		it('are found by name, without their bodies, and listed in order of creation', async () => {
+		it('are found by name, are listed in order of creation, and show no bodies', async () => {
 			const job = unique('job');
 			const source = { kind: 'csv', path: '/a/people.csv', sha256: 'ab' };
 			const { id } = await ext.campaigns.open(job, spec({ source }));
@@ -63,7 +63,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect(all.indexOf(next)).toBe(all.indexOf(job) + 1);
 		});
 
-		it('can be reopened with any form of their UUID', async () => {
+		it('can be reopened with any notation of their UUID', async () => {
 			const key = unique('job');
 			const campaign_unique_id = `0000000000004000800000000000${String(1_000 + counter)}`;
 			const { id } = await ext.campaigns.open(key, spec({ campaign_unique_id }));
@@ -122,7 +122,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			await refuses(ext.campaigns.open(job, from('/a', 'cd')), 'conflict');
 		});
 
-		it('report the outcome of each row in order, with its line', async () => {
+		it('report the outcome of each row, in order and with its line number', async () => {
 			const { id } = await ext.campaigns.open(unique('job'), spec());
 			const recipients = [
 				{ to: 'b@example.com', line: 2 },
@@ -307,7 +307,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('reject invalid requests and a second mail to the same address, each with a reason', async () => {
+			it('reject invalid requests and a repeated mail to the same address, each with a reason', async () => {
 				const { id } = await opened();
 				const rows = [
 					{ to: [] },
@@ -346,7 +346,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('cannot get recipients or lists', async () => {
+			it('reject plain recipients, just as other campaigns reject requests', async () => {
 				const { id } = await opened();
 				await refuses(
 					ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),

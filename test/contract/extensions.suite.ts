@@ -109,7 +109,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('answer a repeated batch as before, reject a gap between rows, and reopen at their last position', async () => {
+			it('give a repeated batch the same answer, reject a gap between batches, and reopen at the last position', async () => {
 				const list = await newList();
 				const key = unique('key');
 				const { id } = await ext.imports.open(key, spec(list.id));
@@ -122,7 +122,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await api.lists.get(list.id)).overall_subscribers_count).toBe(2);
 			});
 
-			it('do not activate inactive subscribers unless reactivate is set, even with is_active (14)', async () => {
+			it('leave a subscriber inactive if is_active is true but reactivate is false (14)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com', is_active: false });
 				const { id } = await ext.imports.open(unique('key'), spec(list.id));
@@ -174,7 +174,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 					await refuses(call(), 'invalid');
 			});
 
-			it('are signed with one permanent secret, and with two after a rotation', async () => {
+			it('use the same secret until a rotation, and both the old and new secrets after the rotation', async () => {
 				const [first] = await ext.deliveries.secrets();
 				expect(first?.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
 				expect((await ext.deliveries.secrets())[0]).toEqual(first);
@@ -206,7 +206,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(Buffer.from(file?.content as ArrayBuffer)).toEqual(bytes);
 			});
 
-			it('match their hash, can be empty, and have a maximum size', async () => {
+			it('must match their hash, can be empty, and have a maximum size', async () => {
 				const nothing = Buffer.alloc(0);
 				expect(await ext.attachments.put(shaOf(nothing), nothing)).toMatchObject({ size: 0 });
 				await expect(ext.attachments.put(sha256, Buffer.from('x'))).rejects.toMatchObject({
@@ -247,7 +247,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('a list that is created if missing', () => {
-			it('is reported as new again if the call that created it is repeated', async () => {
+			it('is reported as new again if the creating call is repeated with its idempotency key', async () => {
 				const key = { idempotencyKey: unique('key') };
 				const body = { name: unique('kept'), email_reason: 'You asked' };
 				const added = await ext.lists.add(body, key);
@@ -259,7 +259,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await ext.lists.add(body, key)).toMatchObject({ is_new: true });
 			});
 
-			it('is created by the first call, and returned to later ones', async () => {
+			it('is created by the first call, and returned by later calls', async () => {
 				const name = unique('once');
 				const first = await ext.lists.add({ name, email_reason: 'You asked' });
 				expect(first).toEqual({ is_new: true, list: await api.lists.get(first.list.id) });
@@ -274,7 +274,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('details of lists', () => {
-			it('contain a public name, which an empty text or null clears', async () => {
+			it('contain a public name, which a client clears with an empty text or null', async () => {
 				const list = await newList();
 				const { id } = list;
 				expect(await ext.lists.get(id)).toEqual({ id, public_name: null });
@@ -291,7 +291,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('erasures', () => {
-			it('clear what was sent, delete the person, and block the address until lifted', async () => {
+			it('clear the person’s messages, delete the subscriber, and block the address until a client lifts the block', async () => {
 				const list = await newList();
 				const email = `${unique('gone')}@example.com`;
 				await api.subscribers(list.id).create({ email, name: 'Gone' });
@@ -319,7 +319,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('exports', () => {
-			it('read a list in slices by key, with the same filters as pages', async () => {
+			it('return subscribers in slices after a given id, with the same filters as pages', async () => {
 				const list = await newList();
 				const made = [];
 				for (const name of ['a', 'b', 'c'])
@@ -340,7 +340,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(ext.exports.slice(list.id, { after: -1, limit: 1 }), 'invalid');
 			});
 
-			it('read a list as tuples with the values of its records', async () => {
+			it('return subscribers as tuples with the same values as their records', async () => {
 				const [exports, tuples, list] = [ext.exports, ext.tuples, await newList()];
 				for (const name of ['a', '"b", \u2028 <é>', 'c'])
 					await api.subscribers(list.id).create({ email: `${name.charCodeAt(0)}@example.com`, name });
@@ -365,7 +365,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const none = { full_name: '', reply_to_email: '', is_verified: true };
 			const taken = { fields: { from_email: [{ code: 'unique' }] } };
 
-			it('can be created, changed and deleted, and cannot share an address, whatever its case', async () => {
+			it('can be created, changed and deleted, and have distinct addresses regardless of case', async () => {
 				const { senders } = api;
 				const from_email = `${unique('Desk')}@example.com`;
 				const made = await senders.create({ from_email });
@@ -402,7 +402,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('templates (23)', () => {
-			it('have a unique name, which is the subject of a mail that has none', async () => {
+			it('have a unique name, which becomes the subject of a mail without a subject', async () => {
 				const made = await ext.templates.create({
 					name: unique('Welcome '),
 					html_body: '<p>Hello #name#</p>',
@@ -452,7 +452,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				return [mail.subject, mail.text?.trim()];
 			};
 
-			it('take values first from the context, then the subscriber, then the built-in ones', async () => {
+			it('take their values from the context first, then from the subscriber, then from built-in values', async () => {
 				await api.fields.create({ variable: 'color', name: 'Colour' });
 				expect(await send({})).toEqual(['for', '|Var@example.com|#color#|#unknown#|#fff#']);
 				const [one, two] = [await newList(), await newList()];
@@ -479,7 +479,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const mail = { type: 'BULK', subject: 's', text_body: 'Hello #name#' } as const;
 			const spec = (): CampaignSpec => ({ from: subject.sender, ...mail });
 
-			it('stage a list, are released in one transaction, and send to nobody twice', async () => {
+			it('stage each subscriber once, and are released only if the expected count is right', async () => {
 				const list = await newList();
 				const subscribers = api.subscribers(list.id);
 				for (const email of ['a@example.com', 'b@example.com']) await subscribers.create({ email });
@@ -524,7 +524,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
-			it('cannot be released after they are canceled; deleting their list cancels waiting mail (17)', async () => {
+			it('cannot be released after they are canceled, and cancel waiting mail when their list is deleted (17)', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com' });
 				const { id } = await ext.campaigns.open(unique('job'), spec());
@@ -555,7 +555,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				return Promise.all(results.map(async ({ id: one }) => (await parsed(one)).text?.trim()));
 			};
 
-			it('have a context that overrides the campaign’s, which overrides meta', async () => {
+			it('take values from their own context first, then from the campaign’s context, then from meta', async () => {
 				const variable = unique('town');
 				await api.fields.create({ variable, name: 'Town' });
 				const list = await newList();
@@ -586,7 +586,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('are counted once if a batch is repeated, and must follow the last row without a gap', async () => {
+			it('are counted once if a batch is repeated, and rejected if a batch overlaps or leaves a gap', async () => {
 				const { campaigns, id, reopen } = await opened();
 				const recipients = [
 					{ to: 'a@example.com' },
@@ -681,7 +681,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect(await reopen()).toMatchObject({ id, position: 0 });
 			});
 
-			it('are limited to ten thousand recipients and 4 MiB per batch', async () => {
+			it('are limited to ten thousand and 4 MiB per batch', async () => {
 				const { campaigns, id } = await opened();
 				const recipients = Array.from({ length: 10_000 }, (_, n) => ({
 					to: `n${n}@example.com`,
@@ -728,7 +728,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('return the rows after a page of messages or suppressions by cursor, in the same order', async () => {
+		it('continue a page of messages or suppressions from its cursor, in the same order', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {
@@ -785,8 +785,8 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		describe('subscribers and fields (13, 16)', () => {
-			it('are added if missing, else kept or changed, in one operation', async () => {
+		describe('combined operations (13, 16)', () => {
+			it('add a missing subscriber, and skip or update an existing one', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
 				for (const variable of [a, b]) await api.fields.create({ variable, name: variable });
 				const list = await newList();
@@ -831,7 +831,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(add(999_999_999, { email: 'nobody' }, { if_exists: 'skip' }), 'not_found');
 			});
 
-			it('support merging meta, counting the uses of a field, and clearing a list', async () => {
+			it('merge meta, count the uses of a field, and clear a list', async () => {
 				const [a, b] = [unique('a_'), unique('b_')];
 				const field = await api.fields.create({ variable: a, name: 'A' });
 				await api.fields.create({ variable: b, name: 'B' });

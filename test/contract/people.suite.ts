@@ -21,7 +21,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			return (await api.send(mail as Parameters<Api['send']>[0])).messages[0]?.id ?? '';
 		};
 
-		it('finds an address in lists, suppressions, messages and their copies, in any case and form', async () => {
+		it('matches an address regardless of case and punycode in lists, suppressions, messages and copies', async () => {
 			const list = await api.lists.create({ name: 'Straße', email_reason: 'r' });
 			await api.subscribers(list.id).create({ email: 'Ann@Bücher.example', name: 'Ann' });
 			await (await need(api, 'suppressions')).create({ email: 'ann@bücher.example', reason: 'UNSUBSCRIBED' });
@@ -71,7 +71,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			});
 		});
 
-		it('reports an unknown address, and rejects a bad address or time', async () => {
+		it('reports that an address is unknown, and rejects an invalid address, time or limit', async () => {
 			expect(await people.get('unknown@people.example')).toMatchObject({ is_known: false, messages: 0 });
 			expect(await people.messages('unknown@people.example', { limit: 1 })).toEqual({
 				results: [],

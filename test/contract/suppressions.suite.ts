@@ -57,7 +57,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(rest).toMatchObject({ results: [{ email: emails[2] }], next: null });
 		});
 
-		it('reject a bad address, reason, time or cursor, and a past time', async () => {
+		it('reject a bad address, reason, expiry or cursor, and an expiry in the past', async () => {
 			const email = unique('bad');
 			await expect(suppressions.create({ email: 'nobody' })).rejects.toMatchObject(
 				invalid({ email: [{ message: 'Enter a valid email address.' }] }),
@@ -115,7 +115,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			});
 		});
 
-		it('block mail until they are removed, by reason or all at once', async () => {
+		it('block mail until a client removes them, one reason at a time or all at once', async () => {
 			const email = unique('stop');
 			const list = await api.lists.create({ name: email, email_reason: 'r' });
 			const { id } = await api.subscribers(list.id).create({ email });
@@ -141,7 +141,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
 		});
 
-		it('stay after a PUT without is_active; is_active: true removes only an unsubscription (14)', async () => {
+		it('survive a PUT without is_active, and only an unsubscription ends when is_active is set to true (14)', async () => {
 			const list = await api.lists.create({ name: unique('put'), email_reason: 'r' });
 			const subscribers = api.subscribers(list.id);
 			for (const reason of ['UNSUBSCRIBED', 'HARDBOUNCED'] as const) {
@@ -186,7 +186,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await found({})).toEqual([null]);
 		});
 
-		it('reject a list for any reason but UNSUBSCRIBED, and a missing list', async () => {
+		it('reject a list that does not exist, and any list unless the reason is UNSUBSCRIBED', async () => {
 			const email = unique('nolist');
 			const { id } = await api.lists.create({ name: 'One', email_reason: 'r' });
 			await expect(suppressions.create({ email, reason: 'COMPLAINED', list_id: id })).rejects.toMatchObject(

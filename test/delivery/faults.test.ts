@@ -68,7 +68,7 @@ describe('a connection of the pool', () => {
 		expect(server.connections).toBeGreaterThanOrEqual(10);
 	});
 
-	it('that drops after the final dot makes only that message uncertain', async () => {
+	it('that drops after the final dot makes only one message uncertain', async () => {
 		const { server, result } = await sendMany(
 			20,
 			{
@@ -82,7 +82,7 @@ describe('a connection of the pool', () => {
 		expect(server.bodies).toHaveLength(20);
 	});
 
-	it('is reused if the server refuses to open more connections', async () => {
+	it('is reused if the server refuses further connections', async () => {
 		const { result } = await sendMany(
 			40,
 			{
@@ -111,8 +111,8 @@ describe('a large body', () => {
 	});
 });
 
-describe('addresses beyond ASCII', () => {
-	it('get the domain in punycode, and need SMTPUTF8 if the local part is not ASCII', async () => {
+describe('a non-ASCII address', () => {
+	it('is sent with its domain in punycode, but needs SMTPUTF8 for its local part', async () => {
 		server = await startFaultServer({});
 		pool = testPool(server.port);
 		const mail = { from: 'a@example.com', copies: [], bytes: Buffer.from('x\r\n') };

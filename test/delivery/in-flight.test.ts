@@ -53,7 +53,7 @@ describe('messages in flight', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('and unrecorded outcomes never exceed the number of messages that a crash may send twice', () => {
+	it('and unrecorded outcomes are at most 102 in total with two connections', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);
@@ -61,7 +61,7 @@ describe('messages in flight', () => {
 		expect(flow.window.isFree(102)).toBe(false);
 	});
 
-	it('are joined by another only if the expected total is at most 16 MiB', () => {
+	it('have an expected total size of at most 16 MiB, unless there is only one', () => {
 		const { window } = started();
 		const first = window.enter();
 		expect(window.isFree(0)).toBe(false);

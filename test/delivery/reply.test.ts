@@ -48,7 +48,7 @@ describe('the table of replies', () => {
 		['refused', 'answer', '550 5.1.1 x', 'hard'],
 		['refused', 'answer', '452 4.3.1 x', 'deferred'],
 	];
-	it.each(cases)('judges %s at %s with "%s" as %s', (kind, phase, raw, verdict) => {
+	it.each(cases)('judges a mail that is %s at %s with "%s" as %s', (kind, phase, raw, verdict) => {
 		expect(judge(kind, phase, raw)).toBe(verdict);
 	});
 
@@ -161,7 +161,7 @@ describe('the table of replies', () => {
 		expect(judge('refused', 'rcpt', raw)).toBe('failed');
 	});
 
-	describe('replies with words about both the recipient and the sender', () => {
+	describe('for a reply with words about both the recipient and the sender', () => {
 		const unknown = [
 			'550 5.1.1 <a@b.example>: Recipient address rejected: User unknown in local table (sender not authenticated)',
 			'550 5.1.1 User unknown; sender=<news@c.example>; helo=<mail.c.example>',
@@ -211,7 +211,7 @@ describe('the table of replies', () => {
 				'550 5.7.1 User unknown; helo=<mail.c.example>',
 				'554 No such user here (sender=<news@c.example>)',
 			].map((raw) => ({ raw, verdict: 'failed' })),
-		])('are classified: $raw: $verdict', ({ raw, verdict }) => {
+		])('has the verdict $verdict: $raw', ({ raw, verdict }) => {
 			expect([judge('refused', 'rcpt', raw), judge('refused', 'answer', raw)]).toEqual([verdict, verdict]);
 		});
 	});
@@ -272,7 +272,7 @@ describe('the reader of SMTP replies', () => {
 	it.each([
 		['a line without an end', ['250 ', 'x'.repeat(100)]],
 		['continuation lines without an end', Array.from({ length: 20 }, () => '250-again\r\n')],
-	])('reports as too large: %s', (_name, chunks) => {
+	])('reports %s as too large', (_name, chunks) => {
 		const reader = new ReplyReader(100);
 		expect(reader.read(Buffer.from('250 Ok\r\n'))).toEqual(['250 Ok']);
 		expect(reader.isTooLarge).toBe(false);

@@ -148,7 +148,7 @@ describe('a worker with a working server', () => {
 		expect(memory.states()).toEqual({ sent: 2 });
 	});
 
-	it('leases further messages while a slow server delays one', async () => {
+	it('leases more messages while a slow server delays a message', async () => {
 		const memory = createMemoryQueue({ to: addresses(2) });
 		memory.row(1).due = Number.MAX_SAFE_INTEGER;
 		const begun: string[] = [];
@@ -216,7 +216,7 @@ describe('a worker with a time limit', () => {
 });
 
 describe('a worker whose lease was taken over', () => {
-	it('discards its outcome, and reports the lost lease', async () => {
+	it('discards the outcome of the message, and reports the lost lease', async () => {
 		const { pool, memory } = await toSink({ to: addresses(1) });
 		const events: WorkerEvent[] = [];
 		const { settle } = memory.queue;

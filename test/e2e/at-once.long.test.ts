@@ -67,7 +67,7 @@ async function json(call: Call, ...words: string[]): Promise<unknown> {
 const busy = new RegExp(`process \\d+ on ${hostname()} is working on `);
 
 describe.each(places)('eight processes at once on %s', (_, start) => {
-	it('store the rows and rejects of one file once, and seven of the imports are refused', async () => {
+	it('import one file: one process stores its rows and rejects, and seven are refused', async () => {
 		const { call, here } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 18_000 }, (_, at) =>

@@ -122,7 +122,7 @@ describe('engine backup', () => {
 		expect(partsIn(folder)).toEqual([]);
 	});
 
-	it.skipIf(!isRoot)('on a full disk leaves no file, and reports the disk', (context) => {
+	it.skipIf(!isRoot)('leaves no file on a full disk, and reports that the disk is full', (context) => {
 		const { folder, run } = workplace(20_000);
 		const small = join(folder, 'small');
 		mkdirSync(small);

@@ -67,7 +67,7 @@ describeDatabases('serve --bounce-smtp', ({ create }) => {
 		expect(server?.log()).not.toContain('ann@example.org');
 	});
 
-	it('stops with exit code 0 although a connection is silent', async () => {
+	it('exits with code 0 even if a connection is silent', async () => {
 		const silent = connect(Number(server?.bounceSmtp?.split(':').at(-1)), '127.0.0.1');
 		await new Promise((resolve) => silent.once('data', resolve));
 		silent.on('error', () => undefined);

@@ -80,7 +80,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated');
 	});
 
-	it('stops after the current slice if its client disconnects, and is completed by the next call', async () => {
+	it('stops after the current slice if its client disconnects; the next call completes it', async () => {
 		const { db, home, count } = place;
 		const made = runProgram(process.execPath, [programPath, '--db', db, ...newToken], { env: envOf(home) });
 		expect(made.status, made.stderr).toBe(0);

@@ -66,7 +66,7 @@ it('no command creates a missing home folder, and --db makes the folder unnecess
 });
 
 describe('the built program', () => {
-	it('runs the demo, and shows one of a thousand mails that arrived', async () => {
+	it('sends 1,000 mails in the demo, and shows one mail', async () => {
 		const text = await mailctl(['demo']);
 		expect(text).toContain('One of the 1,000 mails that arrived:');
 		expect(text).toMatch(/Subject: Good news for \S+/);
@@ -128,7 +128,7 @@ describe('the built program', () => {
 		await expect(list()).rejects.toMatchObject(missing);
 	});
 
-	it.skipIf(keepsCompiled)('uses the code that the build compiled, except for a changed chunk', async () => {
+	it.skipIf(keepsCompiled)('uses the compiled code of the build, but not for a changed chunk', async () => {
 		const { installed, start } = await install('compiled');
 		const preload = join(home, 'refusals.cjs');
 		await writeFile(

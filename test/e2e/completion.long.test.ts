@@ -120,7 +120,7 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 			expect(await shell.line(`mailctl ${keys}`)).toEqual(words);
 		});
 
-		it.each(quotes)('inserts any name as one word after %j', async (quote) => {
+		it.each(quotes)('inserts any name as one word after the typed characters %j', async (quote) => {
 			const found: string[][] = [];
 			for (const name of numbered)
 				found.push(await shell.line(`mailctl lists get ${quote}${name.slice(0, 2)}\t`));

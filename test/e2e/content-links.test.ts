@@ -114,7 +114,7 @@ describe.skipIf(!hasChromium)('a link (needs Chromium)', () => {
 		},
 	);
 
-	it('is found exactly where a browser finds it, with any text around it', async () => {
+	it('is found exactly where a browser finds it, whatever text surrounds it', async () => {
 		// The pieces exclude elements after which a browser repeats an open link, because the copy is not in the source.
 		const piece = fc.oneof(
 			fc.constantFrom(

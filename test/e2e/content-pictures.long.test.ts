@@ -172,7 +172,7 @@ async function tracked(html: string, openUrl: string): Promise<string> {
 	return email.html ?? '';
 }
 
-describe.skipIf(!hasChromium)('HTML with its tracking pixel (needs Chromium)', () => {
+describe.skipIf(!hasChromium)('HTML with a tracking pixel (needs Chromium)', () => {
 	const doctype = '<!doctype html>';
 	const endings: [string, string][] = [
 		['a paragraph', `${doctype}<body><p>x</p></body>`],
@@ -194,13 +194,13 @@ describe.skipIf(!hasChromium)('HTML with its tracking pixel (needs Chromium)', (
 		['blanks', `${doctype}<body><p>x</p>\n\n</body>\n</html>\n`],
 	];
 
-	it.each(endings)('looks the same as without it if it ends in %s', async (_what, html) => {
+	it.each(endings)('looks the same as without the pixel: %s', async (_what, html) => {
 		const urls = [seen, 'https://m.example/o/blocked.gif'];
 		await expectSamePicture(html, ...(await Promise.all(urls.map((url) => tracked(html, url)))));
 	});
 
 	it.skipIf(!hasCorpora)(
-		'looks the same as without it for every real template (needs the corpora)',
+		'looks the same as without the pixel for every real template (needs the corpora)',
 		async () => {
 			// The test removes the last image of each template, because its line would hide a line that the pixel
 			// adds. The inlined variants end alike, so they are left out.

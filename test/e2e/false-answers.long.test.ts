@@ -54,10 +54,10 @@ function answer(type: string, body: string) {
 const both = ['ann@example.com', 'bob@example.com'];
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
 
-describe('a send whose release is answered 200 by a proxy', () => {
+describe('a send whose release gets a false 200 from a proxy', () => {
 	it.each(
 		falseAnswers,
-	)('ends with 13 and can be resumed if the server never got the release: %s', async (_, strike) => {
+	)('ends with 13 if the server never got the release, and can be resumed: %s', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'before', only: releaseOf, strike });
@@ -96,7 +96,7 @@ describe('an import whose last answer is malformed', () => {
 	});
 });
 
-describe('a command that creates a record and gets an unclear answer', () => {
+describe('a command', () => {
 	let service: HostileService;
 	beforeEach(async () => {
 		service = await startHostileService();
@@ -124,8 +124,8 @@ describe('a command that creates a record and gets an unclear answer', () => {
 		['null', { kind: 'json', body: null }, 7],
 	];
 
-	describe.each(creations)('for a %s', (_, words) => {
-		it.each(unclear)('reports that the record may exist after %s', async (_, act, exit) => {
+	describe.each(creations)('that creates a %s', (_, words) => {
+		it.each(unclear)('reports after %s that the record may exist', async (_, act, exit) => {
 			const { code, error } = await create(words, act);
 			expect({ code, error }).toMatchObject({
 				code: exit,
@@ -138,7 +138,7 @@ describe('a command that creates a record and gets an unclear answer', () => {
 			expect(service.asked()).toHaveLength(1);
 		});
 
-		it('reports that nothing was created if the service refuses it', async () => {
+		it('does not report after a refusal that the record may exist', async () => {
 			const refused = await create(words, { kind: 'json', status: 400, body: { name: ['No.'] } });
 			expect(refused).toMatchObject({ code: 5, error: { message: expect.not.stringContaining('may have') } });
 			const away = await create(words, { kind: 'json', status: 403, body: { detail: 'No.' } });

@@ -177,7 +177,7 @@ describe('on another service', () => {
 	const pathLength = (call: string) =>
 		Math.max(...commands.map(({ path }) => (`${call} `.startsWith(`${path} `) ? path.split(' ').length : 0)));
 
-	it('every command of engine, messages, suppressions and templates but one has a test below', () => {
+	it('a test below covers each engine, message, suppression and template command except bounces explain', () => {
 		const known = new Set([...ours, ...machine].map(pathOf));
 		const missing = commands.filter(({ path }) => /^(engine|messages|suppressions|templates) /.test(path));
 		expect(missing.filter(({ path }) => !known.has(path)).map(({ path }) => path)).toEqual([
@@ -185,18 +185,18 @@ describe('on another service', () => {
 		]);
 	});
 
-	it.each(ours)('%s is rejected by name, and nothing is written', (line) =>
+	it.each(ours)('%s ends with an error that names the command, and writes nothing', (line) =>
 		refused(line.split(' '), new RegExp(`this service does not support mailctl ${pathOf(line)}`)));
 
 	it.each(
 		options.map((argv) => [argv.join(' '), argv] as const),
-	)('%s is refused, and nothing is written', (_, argv) =>
+	)('%s is rejected because of its option, and writes nothing', (_, argv) =>
 		refused(
 			argv,
 			/this service (does not support|renders its messages itself|has no campaigns)|needs a (local database|mailctl server)/,
 		));
 
-	it.each(machine)('%s is rejected, because it works on a database', (line) =>
+	it.each(machine)('%s is rejected, because the command needs a local database', (line) =>
 		refused(line.split(' '), /needs a local database|--base-url has no effect/));
 
 	it.each(Object.keys(changes))('%s with --dry-run prints the change, and writes nothing', async (path) => {
@@ -213,7 +213,7 @@ describe('on another service', () => {
 		expect(foreign.reads.filter((read) => read.includes('run_test'))).toEqual([]);
 	});
 
-	it('commands that the service supports work, and an import sends one request per row', async () => {
+	it('supported commands work, and an import sends one request per row', async () => {
 		foreign.writes.splice(0);
 		expect(await call(['lists', 'list', '-o', 'name'])).toMatchObject({ code: 0, stdout: 'Readers\n' });
 		expect(await call(single)).toMatchObject({ code: 0, stdout: `ann@example.com\t${uuid}\n` });

@@ -35,7 +35,7 @@ describe('the manual pages', () => {
 		}
 	});
 
-	it.runIf(existsSync(groff)).each(tree.map(({ name }) => name))('include a valid one for %s', (name) => {
+	it.runIf(existsSync(groff)).each(tree.map(({ name }) => name))('include a valid page for %s', (name) => {
 		const words = [
 			'-man',
 			'-Tutf8',

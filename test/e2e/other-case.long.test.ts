@@ -53,7 +53,7 @@ describe.skipIf(missing !== null)(
 			expect(await call('subscribers', 'get', '4@example.com', '-l', '1')).toMatchObject({ code: 3 });
 		});
 
-		it('an import of one row into a long list adds no second row for the person', async () => {
+		it('an import of an address in another case updates the subscriber, and adds no row', async () => {
 			await writeFile(join(home, 'few.csv'), 'email,name\np5@example.com,Five\n');
 			expect(await json('subscribers', 'import', join(home, 'few.csv'), '-l', '1')).toMatchObject({
 				created: 0,

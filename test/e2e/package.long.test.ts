@@ -63,7 +63,7 @@ describe('the package', () => {
 		expect(packed.unpackedSize).toBeLessThan(14_400_000);
 	});
 
-	it('depends only on packages outside its bundle, and contains the licences of bundled ones', async () => {
+	it('depends only on packages that are not bundled, and contains the licences of bundled packages', async () => {
 		const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
 		const texts = await Promise.all(
 			packed.files
@@ -96,7 +96,7 @@ describe('the package', () => {
 		expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/sent +1,000/) });
 	});
 
-	it('is installed for all users by npm (needs the registry)', async (context) => {
+	it('can be installed globally with npm (needs the registry)', async (context) => {
 		const prefix = join(place, 'prefix');
 		const tarball = join(place, packed.filename);
 		// Uses the npm configuration of this machine, and does not rebuild SQLite's addon.

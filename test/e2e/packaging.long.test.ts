@@ -36,7 +36,7 @@ function lists(text: string, word: RegExp): string[][] {
 const scriptOf = (words: readonly string[]) => words[words.indexOf('-e') + 1] ?? '';
 
 describe('the Docker image', () => {
-	it('copies only files that the checkout or the build provides, and .dockerignore allows', async () => {
+	it('copies only files that exist and that .dockerignore allows', async () => {
 		const [file, ignored] = await Promise.all([read('Dockerfile'), read('.dockerignore')]);
 		const copies = [...file.matchAll(/^COPY (--from=build )?(.*) \S+$/gm)];
 		const allowed = ignored.split('\n').filter((line) => line.startsWith('!'));
@@ -64,7 +64,7 @@ describe('the Docker image', () => {
 		expect(await dryRun(words)).toEqual(done(words));
 	});
 
-	it('has the same health check as the Compose file, which tells whether the server is ready', async () => {
+	it('shares the health check of the Compose file, which succeeds only while the server runs', async () => {
 		const [file, compose] = await Promise.all([read('Dockerfile'), read('packaging/compose.yaml')]);
 		const [[, words = '[]'] = []] = [...file.matchAll(/^HEALTHCHECK .* CMD (\[.*\])$/gm)];
 		const [check = []] = lists(compose, /test:/);

@@ -34,7 +34,7 @@ beforeAll(() => {
 	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('a command whose output is never written does not end with 0', () => {
+it('a command whose output stays unwritten ends with 1', () => {
 	const never = join(folder, 'never.cjs');
 	writeFileSync(never, 'process.stdout.write = () => true;');
 	expect(shell(`NODE_OPTIONS='--require=${never}' mailctl lists list`)).toMatchObject({
@@ -88,7 +88,7 @@ it('a command with a closed standard output ends without a message', () => {
 	expect(shell('mailctl lists list >&-; echo "code $?" >&2').stderr).toBe('code 0\n');
 });
 
-it('standard output on a full disk ends the command with 74 and one clear error', () => {
+it('a command whose output goes to a full disk ends with 74 and one clear error', () => {
 	const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
 	expect(stderr.split('\n')).toEqual([
 		'error: cannot write to standard output: no space is left on the disk',

@@ -145,7 +145,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'copy@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 	});
 
-	it('sends a bounce that matches by return path without the original Message-ID', async () => {
+	it('sends a bounce that is matched by its return path if the Message-ID is missing', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bare@example.org')).toBe(0);
 		const mail = await keptAbout(trial, 'bare@example.org');

@@ -56,7 +56,7 @@ describe('the README and the docs', async () => {
 		[...page.matchAll(/^```sh run\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? ''),
 	);
 
-	it('have examples, and the README shows the two commands for a checkout', () => {
+	it('contain examples, and the README shows the demo and test commands', () => {
 		expect(blocks.length).toBeGreaterThan(5);
 		expect([...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1])).toEqual([
 			'npm ci && npm run demo\n',
@@ -67,7 +67,7 @@ describe('the README and the docs', async () => {
 	const record: string[] = [];
 
 	for (const [index, block] of blocks.entries()) {
-		it(`run example ${index + 1}: ${block.split('\n')[0]}`, async () => {
+		it(`contain a working example ${index + 1}: ${block.split('\n')[0]}`, async () => {
 			const script = block
 				.replaceAll('127.0.0.1:2525', `127.0.0.1:${sink.port}`)
 				.replaceAll('8080', String(port));
@@ -85,7 +85,7 @@ describe('the README and the docs', async () => {
 		});
 	}
 
-	it('send exactly the mails of their examples', async () => {
+	it('have examples that send exactly the expected mails', async () => {
 		await eventually(() => expect(mails).toHaveLength(10));
 		const subjects = mails.map(({ raw }) => /^Subject: (.*)$/m.exec(raw.toString())?.[1]?.trim());
 		expect(subjects.sort()).toEqual([
@@ -102,7 +102,7 @@ describe('the README and the docs', async () => {
 		]);
 	});
 
-	it('print the output that the golden records', async () => {
+	it('have examples that print the recorded output', async () => {
 		const settle = createSettler({ folder: home, smtp: `127.0.0.1:${sink.port}` });
 		await expectGolden('readme.txt', settle(record.join('\n')));
 	});
@@ -124,7 +124,7 @@ describe('the README and the docs', async () => {
 		expect(names.filter((name) => !isNamed(name))).toEqual([]);
 	});
 
-	it('limit the README to 131 lines', () => {
+	it('include a README of at most 131 lines', () => {
 		expect(text.split('\n').length).toBeLessThanOrEqual(131);
 	});
 

@@ -72,9 +72,9 @@ describe('engine restore', () => {
 	});
 
 	it.each([
-		['the first', []],
-		['not the first', ['cid@example.com']],
-	])('repeats the erasures made since the backup, if these are %s of the database', async (_, before) => {
+		['without earlier erasures', []],
+		['with an earlier erasure', ['cid@example.com']],
+	])('repeats the erasures made after the backup of a database %s', async (_, before) => {
 		const project = await makeProject();
 		const { folder, db, json, run } = project;
 		const erase = (email: string) => json(['subscribers', 'erase', email, '--confirm', email]);
@@ -97,7 +97,7 @@ describe('engine restore', () => {
 		expect(await run(['engine', 'check'])).toMatchObject({ code: 0 });
 	});
 
-	it('works without a database, and creates its folder', () => {
+	it('creates a missing database and its folder', () => {
 		const { folder, json } = backedUp();
 		const db = join(folder, 'far', 'away', 'news.db');
 		expect(json('--db', db, 'engine', 'restore', 'copy.db')).toMatchObject({
@@ -115,7 +115,7 @@ describe('engine restore', () => {
 		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
 	});
 
-	it('pauses the queue, in which waiting messages stay queued and those in flight become uncertain', async () => {
+	it('pauses the queue, keeps waiting messages queued, and marks leased messages as uncertain', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const { db, folder, run, json } = await makeProject({ smtp: sink.port });
@@ -153,7 +153,7 @@ describe('engine restore', () => {
 		});
 	});
 
-	it('asks for the typed word restore, even with -y', async () => {
+	it('requires the typed word "restore", even with -y', async () => {
 		const { folder, db, run } = backedUp();
 		for (const words of [[], ['-y'], ['--confirm', 'yes']])
 			expect(run('engine', 'restore', 'copy.db', ...words)).toMatchObject({
@@ -172,7 +172,7 @@ describe('engine restore', () => {
 		expect(look(db).subscribers).toBe(10);
 	});
 
-	it('is rejected while a process uses the database, and names the process', async () => {
+	it('is rejected while another process uses the database', async () => {
 		const { folder, db, run, start } = backedUp();
 		const serve = start('serve', '--port', '0', '--no-worker');
 		await eventually(() => {
@@ -239,7 +239,7 @@ describe('engine restore', () => {
 		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);
 	});
 
-	it('replaces a damaged database, and keeps it with its log', () => {
+	it('replaces a damaged database, but keeps its old file and log', () => {
 		const { folder, db, json } = backedUp();
 		writeFileSync(db, 'nothing that SQLite could read');
 		writeFileSync(`${db}-wal`, 'a log');
@@ -289,7 +289,7 @@ describe('engine restore', () => {
 		expect(withKey('engine', 'restore', 'copy.db', ...agreed).status).toBe(0);
 	});
 
-	it.skipIf(!isRoot)('on a full disk changes nothing', (context) => {
+	it.skipIf(!isRoot)('changes nothing on a full disk', (context) => {
 		const { folder, run, json } = backedUp(20_000);
 		const small = join(folder, 'small');
 		mkdirSync(small);

@@ -95,7 +95,7 @@ describe('a campaign on a mailctl server behind a faulty proxy', () => {
 });
 
 describe('a campaign whose service changes', () => {
-	it('ends with 2 if a mailctl server becomes another service, and nobody gets the mail twice', async () => {
+	it('ends with 2 if a mailctl server becomes another service, and sends no mail twice', async () => {
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [

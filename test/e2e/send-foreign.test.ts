@@ -110,7 +110,7 @@ describe('send --csv on a service without campaigns', () => {
 		expect(service.timesSent()).toEqual({ 'p0@example.com': 1, 'p1@example.com': 2, 'p2@example.com': 1 });
 	});
 
-	it('stops with 5 if the sender is refused, and can be resumed after its verification', async () => {
+	it('stops with 5 if the service refuses the sender, and continues once the sender is verified', async () => {
 		let isVerified = false;
 		const { service, call } = await start({
 			react: () =>
@@ -131,7 +131,7 @@ describe('send --csv on a service without campaigns', () => {
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
-	it('makes no call if its campaign is canceled before it starts', async () => {
+	it('makes no call if its canceled campaign is resumed', async () => {
 		const { service, call } = await start();
 		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '4'];
 		expect(await call(...words)).toMatchObject({ code: 2 });
@@ -159,21 +159,21 @@ describe.skipIf(missing !== null)('send to a service without mailctl’s extensi
 	});
 });
 
-describe('an option that the service does not support', () => {
+describe('an option that the target does not support', () => {
 	it.each([
 		{ words: ['--list', '1', '-y', '--expect-count', '2', '--no-wait'], says: '--no-wait cannot be used' },
 		{
 			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 			says: 'this service does not support --campaign',
 		},
-	])('is rejected before anything is sent: send $words', async ({ words, says }) => {
+	])('is rejected before anything is sent to another service: send $words', async ({ words, says }) => {
 		const { service, call } = await start({ subscribers });
 		const run = await call('send', ...mail, ...words);
 		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });
 		expect(service.calls).toEqual([]);
 	});
 
-	it('is rejected on a local database, where it has no effect: --retry-unknown', async () => {
+	it('is rejected on a local database: --retry-unknown', async () => {
 		const words = ['send', ...mail, '--list', '1', '--retry-unknown', '-y', '--expect-count', '2'];
 		expect(await cli([...words, '--no-input'], { env: { HOME: home } })).toMatchObject({
 			code: 2,

@@ -108,7 +108,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		expect(await serving.project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('keeps everything it acknowledged if it is killed, and sends it after the next start', async () => {
+	it('sends every acknowledged message after a kill and a new start', async () => {
 		const sink = await newSink();
 		const first = await serve({ smtp: sink.port });
 		const to = Array.from({ length: 40 }, (_, at) => `a${at}@example.com`);
@@ -139,7 +139,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 });
 
 describePostgres('mailctl serve on a PostgreSQL server that becomes read-only', (server) => {
-	it('answers 503 and is not ready until writes work again', async () => {
+	it('refuses writes with 503, and is not ready until writes work again', async () => {
 		const url = await server.createDatabase();
 		const serving = await serve({ project: await makeProject({ db: url }) });
 		const name = new URL(url).pathname.slice(1);

@@ -124,7 +124,7 @@ function place(): string {
 
 describe.skipIf(!isBuilt)('a service that never answers', () => {
 	const cases = remote.flatMap((words) => ends.map((end) => ({ line: words.join(' '), words, end })));
-	it.concurrent.each(cases)('does not keep $line from ending at $end', async ({ words, end }) => {
+	it.concurrent.each(cases)('lets mailctl $line end at $end', async ({ words, end }) => {
 		const ended = await endingAgainst(words, end);
 		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt(end, words) });
 	});
@@ -163,7 +163,7 @@ describe.skipIf(!isBuilt)('a mail server that never answers', () => {
 		}),
 	);
 
-	it.concurrent.each(cases)('does not keep $line from ending at $end with $code (case %#)', async ({
+	it.concurrent.each(cases)('lets mailctl $line end at $end with $code (case %#)', async ({
 		words,
 		end,
 		code,

@@ -95,7 +95,7 @@ describe('smoke with a limited token', () => {
 		};
 	};
 
-	it('fails the checks that write, if the token may only read', async () => {
+	it('fails the writing checks if the token may only read', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
 		const says = (path: string) => `the token may not do that: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
@@ -258,7 +258,7 @@ const defects: readonly Defect[] = [
 			path: passing.path.replace('email__exact', 'email'),
 		})),
 		check: 'subscribers.filters',
-		says: /email__exact answers subscriber 2, which does not match/,
+		says: /email__exact returns subscriber 2, which does not match/,
 	},
 	{
 		name: 'a stored value that differs from the answer',
@@ -282,12 +282,12 @@ const defects: readonly Defect[] = [
 		words: ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'],
 		tamper: changing(method('POST', /message\/send/), (body) => ({ ...body, messages_created: 0 })),
 		check: 'send.message',
-		says: /messages_created is 0 with 1 messages/,
+		says: /messages_created is 0, but the answer has 1 messages/,
 	},
 ];
 
 describe('smoke on a server with one defect', () => {
-	it.each(defects)('reports it: $name', async ({ words, tamper, check, says }) => {
+	it.each(defects)('reports the defect: $name', async ({ words, tamper, check, says }) => {
 		const before = await holdings();
 		const proxy = await startTampering(server.baseUrl, tamper);
 		const { code, stdout } = await smoke(proxy.baseUrl, [...words, '-o', 'json']);
@@ -303,7 +303,7 @@ describe('smoke on a server with one defect', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('reports that nothing was deleted, and lists the remaining records', async () => {
+	it('reports a DELETE that deletes nothing, and lists the remaining records', async () => {
 		const proxy = await startTampering(
 			server.baseUrl,
 			answering(({ method: name }) => name === 'DELETE', { status: 204, body: undefined }),
@@ -324,9 +324,9 @@ describe('smoke on a server with one defect', () => {
 	});
 
 	it.each([
-		['deletes its list if the page of lists has no names', pageOf('/sub/lists/'), 0],
-		['lists what remains if no name can be read', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
-	])('%s', async (_, picks, remaining) => {
+		['the page of lists', pageOf('/sub/lists/'), 0],
+		['all answers about lists', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
+	])('deletes only lists whose names it can read, if names are missing from %s', async (_, picks, remaining) => {
 		const before = await holdings();
 		const unnamed = (one: object) => ({ ...one, name: null });
 		const tamper = changing(picks, (body) =>
@@ -344,7 +344,7 @@ describe('smoke on a server with one defect', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('deletes a record if the server answered its creation with 408', async () => {
+	it('deletes a record whose creation was answered with 408', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(server.baseUrl, async (passing, ask) => {
 			const answered = await ask(passing);
@@ -355,7 +355,7 @@ describe('smoke on a server with one defect', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('does not change an existing record that a creation returns', async () => {
+	it('leaves an existing record unchanged if a creation returns its id', async () => {
 		const before = await holdings();
 		const proxy = await startTampering(
 			server.baseUrl,
@@ -390,7 +390,7 @@ describe('smoke on a server with one defect', () => {
 			},
 			says: 'field 1: date_created is "2026-11-21T10:00:00Z", not <YYYY-MM-DDTHH:MM:SS.ffffff>',
 		},
-	])('lists it as a deviation and passes: $name', async ({ change, says }) => {
+	])('passes, and lists a deviation: $name', async ({ change, says }) => {
 		const tamper = changing(isGet(/^\/sub\/fields\//), change);
 		const proxy = await startTampering(server.baseUrl, tamper);
 		const { code, stdout } = await smoke(proxy.baseUrl, ['--only', 'fields', '-o', 'json']);
@@ -458,7 +458,7 @@ describe('smoke that is interrupted', () => {
 		expect(await holdings()).toEqual(before);
 	});
 
-	it('leaves its records if it is killed, until --cleanup-only deletes them', async () => {
+	it('leaves records behind if it is killed, and --cleanup-only deletes them', async () => {
 		const before = await holdings();
 		let tell: () => void = () => {};
 		const reached = new Promise<void>((resolve) => {

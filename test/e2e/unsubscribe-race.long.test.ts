@@ -38,7 +38,7 @@ afterEach(async () => {
 	await rm(folder, { recursive: true });
 });
 
-it('no message is leased for a person who was told "unsubscribed" before', async () => {
+it('a worker leases no message for a person whose unsubscription the server has confirmed', async () => {
 	const campaign = await prepare(served.store);
 	const urls = await unsubscribeUrls();
 	/** The start of each person's lease, and the answer to the unsubscription, in milliseconds of one clock. */

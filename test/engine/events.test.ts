@@ -3,7 +3,7 @@ import { isTooSoon } from '../../src/engine/rules/outcomes.js';
 
 const too_soon = 2_000_000;
 
-it('an event is too soon if it comes before its message was sent or shortly after', () => {
+it('an event is too soon if it happens before its message is sent, or shortly afterwards', () => {
 	const sent = { state: 'sent', sent_at: 10_000_000 } as const;
 	const times = [9_000_000, 10_000_000, 11_999_999, 12_000_000];
 	expect(times.map((at) => isTooSoon(sent, { at, too_soon }))).toEqual([true, true, true, false]);

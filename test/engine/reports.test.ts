@@ -86,7 +86,7 @@ describe('the details of a report', () => {
 		return (await settled(messages, outcome)).map(({ id }) => id);
 	};
 
-	it('separate people from bots by day, hour and hour of the week, in the database’s zone', async () => {
+	it('count people and bots separately by day, hour and hour of the week, in the database’s time zone', async () => {
 		const [first, second] = await sendTo(['a@example.com', 'b@example.com']);
 		await sendTo(['c@one.example', 'd@one.example'], 'bounced');
 		await sendTo(['e@two.example'], 'failed');
@@ -122,7 +122,7 @@ describe('the details of a report', () => {
 		expect(there.week).toEqual([{ weekday: 7, hour: 5, ...sums, ...others }]);
 	});
 
-	it('count complaints and bounces by reason', async () => {
+	it('count complaints and soft bounces', async () => {
 		const [first] = await sendTo(['a@example.com', 'b@example.com']);
 		const report = { message: first ?? '', matched: 'return_path', at: now, recipients: [] } as const;
 		await store.writes.recordReport({ ...report, sha256: '1', kind: 'complaint' });
@@ -133,7 +133,7 @@ describe('the details of a report', () => {
 		expect(days).toMatchObject([{ complained: 1 }]);
 	});
 
-	it('count new and lost subscribers of the largest lists by day, if they are requested', async () => {
+	it('include each list’s new and lost subscribers by day if lists are requested', async () => {
 		const day = (date: number, hour = 12) => {
 			moment = Date.UTC(2026, 10, date, hour) * 1000;
 		};
@@ -191,7 +191,7 @@ describe('the details of a report', () => {
 		});
 	});
 
-	it('cover the first 72 hours of a campaign, even across a clock change', async () => {
+	it('list each local hour of a campaign once, even across a clock change', async () => {
 		await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now });
 		moment = Date.UTC(2026, 9, 24, 21, 30) * 1000;
 		const [first] = await sendTo(['a@example.com']);
@@ -226,7 +226,7 @@ describe('the links of a campaign', () => {
 		'<a href="mailto:ann@example.com">no link</a><a href="https://example.com/?a=1&amp;b=2">again</a>';
 	const nothing = { people: 0, clicks: 0, machine_people: 0, machine_clicks: 0, share: 0 };
 
-	it('are those of its content, most clicked first, with people separate from bots', async () => {
+	it('are sorted by clicks, and count people and bots separately', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const mail = { ...body, html_body: html, to: ['a@example.com', 'b@example.com'] };
 		const { messages } = await engine.send({ ...mail, campaign_unique_id: campaign } as typeof mail);
@@ -255,7 +255,7 @@ describe('the links of a campaign', () => {
 		});
 	});
 
-	it('are combined if several contents have the same target', async () => {
+	it('are counted together if two contents of the campaign contain them', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const clicked: (Uuid | undefined)[] = [];
 		for (const name of ['a', 'b']) {

@@ -120,7 +120,7 @@ describe('a token with the scope send', () => {
 		});
 	});
 
-	it('cannot add a list to a campaign of another token, only to its own', async () => {
+	it('can add a list to its own campaign, but not to a campaign of another token', async () => {
 		const list = await apiOf('admin').lists.create({ name: 'News', email_reason: 'asked' });
 		const { id } = await openOf('shop');
 		await expect((await of('desk', 'campaigns')).addList(id, list.id)).rejects.toMatchObject(notFound);
@@ -169,7 +169,7 @@ describe('a token with the scope send', () => {
 		}
 	});
 
-	it('shares its records with tokens that can read, while only it and admin tokens can change them', async () => {
+	it('creates records that read tokens can see, but no other token except admin can change', async () => {
 		const { id } = await openOf('shop');
 		const { message } = await sendOf(apiOf('shop'));
 		const [campaigns, messages] = [await of('desk', 'campaigns'), await of('desk', 'messages')];

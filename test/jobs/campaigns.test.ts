@@ -153,7 +153,7 @@ it('a joined column still has its own variable, unless it is mapped or left out'
 	]);
 });
 
-describe('the columns that a text names instead of their variables', () => {
+describe('the search for column names in a text', () => {
 	it.each([
 		['Hello #Имя#!', [['Имя', 'Имя', 'imya']]],
 		[
@@ -181,7 +181,7 @@ describe('the columns that a text names instead of their variables', () => {
 		['No. #5 in #Имя#', [['Имя', 'Имя', 'imya']]],
 		['a { color: #fff } b { color: #000; } #city', []],
 		['nothing', []],
-	])('are listed for %j', (text, expected) => {
+	])('finds those that should be variables: %j', (text, expected) => {
 		expect(found(text)).toEqual(expected);
 	});
 });
@@ -213,7 +213,7 @@ describe('the columns of a campaign', () => {
 		[['EMAIL'], [], { email: 0, variables: ['0:EMAIL'], ignored: [] }],
 		[['email', 'mail'], ['mail=mail'], { email: 0, variables: ['1:mail'], ignored: [] }],
 		[['email', '_line', '_code'], [], { email: 0, variables: [], ignored: ['_line', '_code'] }],
-	])('of the header %j with --map %j become %j', (header, map, expected) => {
+	])('follow from the header %j and --map %j: %j', (header, map, expected) => {
 		expect(columnsOf(header, map)).toEqual(expected);
 	});
 
@@ -223,7 +223,7 @@ describe('the columns of a campaign', () => {
 		[['email', 'First Name', 'first_name'], [], ['same_target']],
 		[['email', 'E-Mail'], [], ['same_target']],
 		[['email', 'a'], ['b=c'], ['unknown_map_source']],
-	])('of the header %j with --map %j are rejected: %j', (header, map, codes) => {
+	])('are rejected for the header %j and --map %j: %j', (header, map, codes) => {
 		expect(columnsOf(header, map)).toEqual(codes);
 	});
 });

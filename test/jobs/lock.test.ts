@@ -19,8 +19,8 @@ beforeEach(async () => {
 	path = join(await mkdtemp(join(tmpdir(), 'mailctl-lock-')), 'one');
 });
 
-describe('a lock on a file', () => {
-	it('is refused with the id of its holder, and is free after the holder is killed', async () => {
+describe('locking a file', () => {
+	it('fails with the process id of the lock’s holder until the holder is killed', async () => {
 		const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'pipe', 'inherit'] });
 		const exit = once(child, 'exit');
 		await once(createInterface({ input: child.stdout }), 'line');
@@ -40,7 +40,7 @@ describe('a lock on a file', () => {
 		await lock.release();
 	});
 
-	it('is waited for if its holder left no id', async () => {
+	it('waits if the lock’s holder left no process id', async () => {
 		const leaving = new Sqlite(`${path}.lock`);
 		leaving.exec('BEGIN EXCLUSIVE');
 		setTimeout(() => leaving.close(), 400);

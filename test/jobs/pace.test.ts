@@ -56,7 +56,7 @@ it('the client waits before every request if the service throttles most of them'
 	expect(told).toEqual([3_000]);
 });
 
-it('the client waits at most five minutes per Retry-After, and also waits if it is 0', async () => {
+it('the client waits at most five minutes per Retry-After, and waits even if Retry-After is 0', async () => {
 	const absurd = start(() => {
 		throw throttled(86_400_000);
 	});
@@ -71,7 +71,7 @@ it('the client waits at most five minutes per Retry-After, and also waits if it 
 
 it.each([
 	502, 503, 504,
-])('a %i without Retry-After is retried for a read, but not for a write', async (status) => {
+])('after a %i without Retry-After, the client repeats a read, but not a write', async (status) => {
 	const { pace, pauses, request } = start((call) => {
 		if (call === 1) throw busy(status);
 	});
@@ -95,7 +95,7 @@ it('rows keep the given rate, and do not catch up after a slow row', async () =>
 	expect(waits).toEqual([100, 100]);
 });
 
-it('an aborted signal ends the pause, and the write rejects with the signal’s reason', async () => {
+it('a write ends its pause when its signal aborts, and rejects with the signal’s reason', async () => {
 	const stop = new AbortController();
 	const pace = new Pace({ signal: stop.signal, onPause: () => stop.abort(new Error('Ctrl-C')) });
 	const request = () => Promise.reject(throttled(60_000));

@@ -184,7 +184,7 @@ describe('a request without an answer', () => {
 		};
 	};
 
-	it('is looked up, and counted once if it took effect', async () => {
+	it('is counted once if a look-up shows that it took effect', async () => {
 		await start({ after: once('create ann@example.com') });
 		expect((await importRows(rows)).counts).toEqual(counts({ created: 2 }));
 		expect(Object.keys(await deployment.people())).toEqual(['bob@example.com', 'ann@example.com'].sort());
@@ -196,7 +196,7 @@ describe('a request without an answer', () => {
 		expect(deployment.calls.filter((call) => call === 'create ann@example.com')).toHaveLength(2);
 	});
 
-	it('rejects the row as unknown if the lookup gets no answer either', async () => {
+	it('makes the import reject its row as unknown if the look-up gets no answer either', async () => {
 		await start({
 			before: (call) => {
 				if (call.includes('ann')) throw lost();
@@ -210,7 +210,7 @@ describe('a request without an answer', () => {
 		});
 	});
 
-	it('that updates a person is counted if the update took effect', async () => {
+	it('is counted as an update if it changed the person', async () => {
 		await start({
 			after: (call) => {
 				if (call === 'patch 1') throw lost();
@@ -230,7 +230,7 @@ describe('a request without an answer', () => {
 		await refuses(importRows([['email'], ...many]), 'network');
 	});
 
-	it('differs from a 5xx answer, which rejects only its own row', async () => {
+	it('is not confused with a 5xx answer, which rejects only its own row', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create ann@example.com') throw new ApiError('server_error', 'HTTP 500');

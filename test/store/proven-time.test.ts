@@ -87,8 +87,8 @@ describe('a planned campaign', () => {
 	});
 });
 
-describe('a start with a clock that is two days ahead', () => {
-	it('keeps idempotency keys, so that a repeated call creates no second message', async () => {
+describe('a store that is opened with a clock two days ahead', () => {
+	it('keeps idempotency keys, so a repeated call creates no second message', async () => {
 		const path = join(await mkdtemp(join(tmpdir(), 'mailctl-ahead-')), 'news.db');
 		const machine = { now: noon, steady: hour };
 		const clock = { now: () => machine.now, steady: () => machine.steady };

@@ -46,7 +46,7 @@ describe.each(pairs)('$language in $encoding', (pair) => {
 	});
 });
 
-it('most files with one name are read, and the result is wrong in under 2 % of them', async () => {
+it('most files that contain a single name are read, under 2 % of them incorrectly', async () => {
 	const count = { right: 0, wrong: 0, unsure: 0 };
 	for (const pair of pairs) {
 		const words = [...pair.names, ...pair.cities].filter((word) => /[^\x00-\x7f]/.test(word));

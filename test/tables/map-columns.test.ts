@@ -34,7 +34,7 @@ describe('column names', () => {
 		'mail',
 		'\uFEFFemail',
 		'Ｅmail',
-	])('for the email include %j', (name) => expect(targets([name])).toEqual(['0→email']));
+	])('such as %j mean the email', (name) => expect(targets([name])).toEqual(['0→email']));
 
 	it('can name a property of a subscriber, or a field by its variable, its name or meta.VARIABLE', () => {
 		expect(targets(['Email', 'NAME', 'Is Active', 'disable reason', 'City', 'meta.plan'])).toEqual([
@@ -56,7 +56,7 @@ describe('column names', () => {
 		expect(targets(['a=b', 'x'], { map: ['a=b=email', 'X=-'] })).toEqual(['0→email']);
 	});
 
-	it('that exports and rejects files add are skipped in an export, but not in other files', () => {
+	it('that mailctl adds are skipped in its own exports, but not in other files', () => {
 		const cells =
 			'id=7 list_id=1 email=a@x is_active=true source=API opt_in_signed=false is_email_verified=true';
 		const own = `${cells} date_created=2026-11-21T12:00:00.000000`;
@@ -101,8 +101,8 @@ describe('column names', () => {
 	});
 });
 
-describe('a rejected header', () => {
-	it('lists unknown columns, with similar fields', () => {
+describe('a header', () => {
+	it('is rejected with a list of its unknown columns and similar fields', () => {
 		const result = map(['email', 'ctiy', 'Shoe']);
 		expect(result).toEqual({
 			kind: 'refused',
@@ -123,7 +123,7 @@ describe('a rejected header', () => {
 		});
 	});
 
-	it('has no email column, or two columns with one target', () => {
+	it('is rejected if it has no email column, or two columns with one target', () => {
 		expect(findings(['name', 'city'])).toEqual(['no_email ']);
 		expect(findings(['ann@example.com', 'city'])).toEqual(['unknown ann@example.com', 'no_header ']);
 		expect(findings(['email', 'name', 'name'])).toEqual(['duplicate name']);
@@ -132,7 +132,7 @@ describe('a rejected header', () => {
 		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
 	});
 
-	it('occurs if a --map names an unknown column or target, or lacks a part', () => {
+	it('is rejected if a --map names an unknown column or target, or lacks a part', () => {
 		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
 			'unknown_map_source Town',
 			'bad_map x',
@@ -141,7 +141,7 @@ describe('a rejected header', () => {
 		]);
 	});
 
-	it('has a name that two fields share', () => {
+	it('is rejected if two fields share one of its names', () => {
 		const twins = [
 			{ variable: 'a', name: 'Size' },
 			{ variable: 'b', name: 'size' },
@@ -149,7 +149,7 @@ describe('a rejected header', () => {
 		expect(findings(['email', 'SIZE'], { fields: twins })).toEqual(['ambiguous SIZE']);
 	});
 
-	it('has a name that cannot become a variable', () => {
+	it('is rejected if one of its names cannot become a variable', () => {
 		expect(findings(['email', '都市', '__proto__', ''], { unknown: 'create' })).toEqual([
 			'bad_field_name 都市',
 			'bad_field_name __proto__',
@@ -189,7 +189,7 @@ describe('joined columns', () => {
 		return result.mapping.columns;
 	};
 
-	it('become the name or a field in the order of --map, and are not stored themselves', () => {
+	it('are joined into the name or a field in the order of --map, and not stored separately', () => {
 		expect(joins(['Nachname', 'email', 'Vorname'], { map: ['vorname + NACHNAME=name'] })).toEqual([
 			{ index: 1, target: 'email' },
 			{ index: 2, joined: [0], target: 'name' },
@@ -231,7 +231,7 @@ describe('column names in other languages', () => {
 		'E-posta',
 		'邮箱',
 		'이메일',
-	])('for the email include %s', (name) => {
+	])('such as %s mean the email', (name) => {
 		expect(map([name])).toMatchObject({
 			kind: 'mapped',
 			mapping: { columns: [{ index: 0, target: 'email' }] },
@@ -290,7 +290,7 @@ describe('columns that say who may get mail', () => {
 		expect(findings(['email', 'meta.status', 'x'], { unknown, sampled: two })[0]).toBe('state meta.status');
 	});
 
-	it('are read, skipped or stored as fields by --map', () => {
+	it('are read, skipped or stored as fields if --map says so', () => {
 		const map = ['Status=state', 'UNSUB_TIME=-'];
 		const result = mapHeader(['email', 'Status', 'UNSUB_TIME'], { fields, map, sampled: two });
 		expect(result).toMatchObject({
@@ -311,7 +311,7 @@ describe('columns that say who may get mail', () => {
 		expect(findings(['email', 'Status'], as('tier'))).toEqual(['state Status']);
 	});
 
-	it('cannot be stored in an existing field unless another column says who may get mail', () => {
+	it('can be stored in an existing field only if another column says who may get mail', () => {
 		const known = [{ variable: 'status', name: '' }];
 		expect(findings(['email', 'status'], { fields: known, sampled: two })).toEqual(['state status']);
 		const rows = sampled(['a@x'], ['unsubscribed'], ['true']);

@@ -51,7 +51,7 @@ it.each([
 	expect(rows).toEqual([{ kind: 'record', line: 1, cells, isText: true }]);
 });
 
-it('bytes that are not UTF-8 become U+FFFD and are reported, with and without quotes', () => {
+it('bytes that are not UTF-8 become U+FFFD and are reported, in cells with or without quotes', () => {
 	const bytes = Buffer.from('a,\xe9,b\n"a",\xe9,b\na,b,c\n', 'latin1');
 	const { rows } = parseBlock({ bytes, delimiter: ',', line: 1, isLast: true });
 	expect(rows).toEqual([

@@ -125,7 +125,7 @@ describe('lines of JSON', () => {
 		expect([rows[0], rows.at(-1)]).toMatchObject([{ nested: [2] }, { line: 8_001, nested: [1] }]);
 	});
 
-	it('can have new keys in meta on a late line, and their values keep their types', async () => {
+	it('can have new keys in meta on a late line, and the new values keep their types', async () => {
 		const many = '{"email":"a@example.com","meta":{}}\n'.repeat(8_000);
 		const { header, rows } = await readTable(
 			`${many}{"email":"b@x","meta":{"city":"Oslo","age":7,"note":""}}\n`,
@@ -189,7 +189,7 @@ describe('the format NDJSON', () => {
 		expect(await readTable('{email},name\na@x,Ann\n')).toMatchObject({ header: ['{email}', 'name'] });
 	});
 
-	it.each(['[]\n', '[ ]', '[\n]\n', '\uFEFF[]'])('has no rows for an empty array: %j', async (text) => {
+	it.each(['[]\n', '[ ]', '[\n]\n', '\uFEFF[]'])('accepts an empty array: %j', async (text) => {
 		expect(await readTable(text)).toMatchObject({ header: ['email'], rows: [], delimiter: '' });
 	});
 

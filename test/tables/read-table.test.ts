@@ -23,7 +23,7 @@ describe('a file', () => {
 	it.each([
 		'utf-16le',
 		'utf-16be',
-	])('in %s has its last row rejected if it ends within a character', async (name) => {
+	])('that ends within a %s character has only its last row rejected', async (name) => {
 		const whole = iconv.encode('email,name\na@example.com,Ann\nb@example.com,Bo', name, { addBOM: true });
 		for (const chunk of [1, 65_536]) {
 			const { rows } = await readTable(Buffer.concat([whole, Buffer.from([0x62])]), { chunk });
@@ -90,7 +90,7 @@ describe('a file', () => {
 		});
 	});
 
-	describe('a UTF-8 byte order mark before bytes that are not UTF-8', () => {
+	describe('that begins with a UTF-8 byte order mark but is not UTF-8', () => {
 		const french = iconv.encode('email;prénom\na@example.com;Zoë François\n', 'windows-1252');
 		const nearly = Buffer.from('email,name\nx@example.com,J\xc3\xb6rg\ny@example.com,J\xf6rg\n', 'latin1');
 		const outcome = (bytes: Buffer, options = {}) =>
@@ -105,7 +105,7 @@ describe('a file', () => {
 			['Cyrillic', iconv.encode('email;имя\na@example.com;Анна Ёлкина\n', 'windows-1251'), {}],
 			['partly invalid UTF-8 with --encoding', nearly, { encoding: 'utf-8' }],
 			['NDJSON', iconv.encode('{"email":"a@x","name":"Zoë François"}\n', 'windows-1252'), {}],
-		])('makes no difference: %s', async (_, bytes, options) => {
+		])('gives the same result as without the mark: %s', async (_, bytes, options) => {
 			expect(await outcome(Buffer.concat([bom, bytes]), options)).toEqual(await outcome(bytes, options));
 		});
 	});
@@ -127,7 +127,7 @@ describe('a file', () => {
 		});
 	});
 
-	it('has its delimiter found despite others in quotes, and keeps quoted line ends', async () => {
+	it('may have other delimiters and line ends in quotes', async () => {
 		const table = await readTable(
 			'email;name\na@example.com;"Doe, John, Jr.\nSecond; line"\nb@example.com;"x, y, z"\n',
 		);

@@ -53,7 +53,7 @@ describe('inlining CSS', () => {
 		['td align="left"', 'text-align: start', '<td align="left">'],
 		['td valign="top"', 'vertical-align: 3px', '<td valign="top">'],
 		['td width="90"', 'width: 50%', '<td width="50%">'],
-	])('sets an attribute of <%s> only if it can have the value of %s', async (tag, css, kept) => {
+	])('sets an attribute of <%s> only if the attribute can express %s', async (tag, css, kept) => {
 		const [name = ''] = tag.split(' ');
 		for (const [sheet, own] of [
 			[css, ''],

@@ -64,7 +64,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			patch: { email: `patched-smoke-1.${email}` },
 			replace: { ...replaced, name: 'Smoke Replaced', is_active: false },
 			further: [
-				check('read', 'subscribers.filters', 'filters by address and state select the right subscribers', judgeFilters),
+				check('read', 'subscribers.filters', 'filters by address and state select subscribers', judgeFilters),
 				check('read', 'subscribers.unknown-list', 'an unknown list is a 404', async (probe) =>
 					probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
 				),

@@ -62,7 +62,7 @@ describe('a damaged row in the database', () => {
 				['subscribers', 'export', '-l', '1', '--format', 'ndjson', '--fields', 'id'],
 			],
 		],
-	] as const)('of %s makes mailctl api and each command that reads the row exit with 74', async (table, column, paths, commands) => {
+	] as const)('makes mailctl api, list, get and export exit with 74 (table %s)', async (table, column, paths, commands) => {
 		const home = await mkdtemp(join(tmpdir(), 'mailctl-damage-'));
 		const file = join(home, 'news.db');
 		const call = (...words: readonly string[]) =>

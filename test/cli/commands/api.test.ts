@@ -80,7 +80,7 @@ describe('mailctl api', () => {
 		[429, 7],
 		[301, 7],
 		[500, 7],
-	])('for the status %i exits with %i, prints the body to stdout and an error line to stderr', async (status, exit) => {
+	])('turns the HTTP status %i into the exit code %i, and prints the body to stdout and an error to stderr', async (status, exit) => {
 		const wire = always({ status, body: '{"detail":"So."}' });
 		const { code, stdout, stderr } = await cli([...base, 'GET', '/x/?a=1'], { connect: wire.connect });
 		expect({ code, stdout }).toEqual({ code: exit, stdout: '{"detail":"So."}' });
@@ -114,7 +114,7 @@ describe('mailctl api', () => {
 		expect(empty).toEqual({ code: 0, stdout: '', stderr: '' });
 	});
 
-	it('reports that a send may have happened if it gets no answer', async () => {
+	it('reports a message as possibly sent if the server does not answer', async () => {
 		const wire = always(new ApiError('network', 'the connection was cut', { unanswered: true }));
 		const { code, stderr } = await cli([...base, 'POST', '/message/send/', '--data', '{}'], {
 			connect: wire.connect,
@@ -124,13 +124,13 @@ describe('mailctl api', () => {
 	});
 });
 
-describe('the path of a raw request', () => {
+describe('the path argument of mailctl api', () => {
 	it.each([
 		['sub/lists/', '/sub/lists/'],
 		['/', '/'],
 		['https://mail.example.com/api/sub/lists/?page=2', '/sub/lists/?page=2'],
 		['/sub/fields/ü x/', '/sub/fields/%C3%BC%20x/'],
-	])('%s becomes %s', async (given, path) => {
+	])('%s becomes the request path %s', async (given, path) => {
 		const wire = always({});
 		expect((await cli([...base, 'GET', given], { connect: wire.connect })).code).toBe(0);
 		expect(wire.asked[0]?.path).toBe(path);
@@ -145,12 +145,14 @@ describe('the path of a raw request', () => {
 		'/\\evil.example/x',
 		'/x/%2E%2e/admin/',
 		'file:///etc/passwd',
-	])('is rejected without a request: %s', async (given) => {
+	])('is rejected before mailctl sends a request: %s', async (given) => {
 		const wire = always({});
 		const { code } = await cli([...base, 'GET', given], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
 	});
+});
 
+describe('mailctl api with invalid arguments', () => {
 	it.each([
 		[['FETCH', '/x/']],
 		[['GET', '/x/', '--data', '{}']],
@@ -159,7 +161,7 @@ describe('the path of a raw request', () => {
 		[['GET', '/x/', '--header', 'X-A: 1\r\nX-B: 2']],
 		[['GET', '/x/', '-o', 'csv']],
 		[['POST', '/x/', '--paginate']],
-	])('makes the command exit with 2, without a request, if the arguments are %j', async (words) => {
+	])('exits with 2 before it sends a request: %j', async (words) => {
 		const wire = always({});
 		const { code } = await cli([...base, ...words], { connect: wire.connect });
 		expect({ code, asked: wire.asked }).toEqual({ code: 2, asked: [] });
@@ -172,7 +174,7 @@ describe('mailctl api --paginate', () => {
 		'/x/?q=1&page=2': { body: { next: null, results: [{ id: 3 }] } },
 	};
 
-	it('uses only the query of each next link, and prints one array', async () => {
+	it('takes only the query from each next link, and prints all rows in one array', async () => {
 		const wire = wireOf(({ path }) => pages[path] ?? { status: 404 });
 		const { code, stdout } = await cli([...base, 'GET', '/x/?q=1', '--paginate'], { connect: wire.connect });
 		expect({ code, stdout }).toEqual({ code: 0, stdout: '[\n{"id":1},\n{"id":2},\n{"id":3}\n]\n' });
@@ -187,7 +189,7 @@ describe('mailctl api --paginate', () => {
 		expect(code).toBe(7);
 	});
 
-	it('exits with 7 if a page repeats the rows of the page before', async () => {
+	it('exits with 7 if a page repeats the rows of the previous page', async () => {
 		let page = 1;
 		const wire = wireOf(() => {
 			page += 1;

@@ -70,7 +70,7 @@ async function expectRoad(call: Call, write: (text: string) => Promise<string>, 
 }
 
 describe('apply and diff', () => {
-	it('show and make the changes that a file describes on a database', async () => {
+	it('show and make changes until a database matches a file', async () => {
 		const { run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const settings = 'settings: { time_zone: Europe/Oslo }\n';
@@ -78,7 +78,7 @@ describe('apply and diff', () => {
 		expect(await run(['engine', 'settings', 'get', 'time_zone'])).toMatchObject({ stdout: 'Europe/Oslo\n' });
 	});
 
-	it('show and make the changes that a file describes on a mailctl server', async () => {
+	it('show and make changes until a mailctl server matches a file', async () => {
 		const { db, run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const server = await startServer(db, ['--no-worker']);
@@ -91,7 +91,7 @@ describe('apply and diff', () => {
 	});
 
 	it.skipIf(noDjango !== null)(
-		'show and make the changes that a file describes on another service, but reject templates',
+		'show and make changes until another service matches a file, but reject templates',
 		async () => {
 			const { write } = await place();
 			const django = await startDjango();
@@ -201,7 +201,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('complete the remaining changes when they run again after a refusal', async () => {
+	it('make only the remaining changes once the file’s rejected change is corrected', async () => {
 		const { run, write } = await place();
 		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
 		const { code, stderr } = await run(['apply', '-f', file]);

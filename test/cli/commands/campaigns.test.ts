@@ -32,7 +32,7 @@ interface Sent {
 }
 
 describe('mailctl campaigns', () => {
-	it('prints that the queue is paused, unless its token may only read', async () => {
+	it('prints that the queue is paused, unless the token has only the scope read', async () => {
 		await project.run(['engine', 'queue', 'pause']);
 		const sent = await project.run([...agreed, '--no-wait']);
 		const hint = `hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`;
@@ -182,7 +182,7 @@ describe('mailctl campaigns', () => {
 		expect(stdout).toContain('MESSAGES       3 sent; 1 added by send --to\n');
 	});
 
-	it('shows the outcome of one send call by its UUID', async () => {
+	it('accepts the UUID of a single send call, and shows the call’s outcome', async () => {
 		await project.json(['suppressions', 'add', 'dan@example.com', '--reason', 'UNSUBSCRIBED', '--yes']);
 		const bulk = [...single, '--to', 'dan@example.com', '--bulk', '--yes'];
 		const { stderr } = await project.run(bulk);
@@ -333,8 +333,8 @@ describe('mailctl campaigns', () => {
 	});
 });
 
-describe('send at a terminal, with the same mail to the same list again', () => {
-	it('offers to resume an unfinished campaign, and asks before it repeats a finished one', async () => {
+describe('a repeated send at a terminal', () => {
+	it('offers to resume an unfinished campaign, and asks before it sends a finished campaign again', async () => {
 		await project.json([...agreed, '--campaign', 'first', '--no-wait']);
 		const not = await typing([['Resume it?', 'n']], (options) => project.run(words, options));
 		expect([not.code, stripVTControlCharacters(not.stderr)]).toEqual([

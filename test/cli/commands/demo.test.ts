@@ -31,7 +31,7 @@ describe('mailctl demo', () => {
 		expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
 	});
 
-	it.each([40, 80])('at %i columns breaks no word and prints each command on one line', async (columns) => {
+	it.each([40, 80])('fits its text into %i columns', async (columns) => {
 		const { code, stdout } = await cli(['demo', '-q', '--no-color'], { columns });
 		expect(code).toBe(0);
 		const lines = stdout.split('\n');
@@ -45,7 +45,7 @@ describe('mailctl demo', () => {
 		);
 	});
 
-	it('keeps its files in a new or empty folder, and refuses any other', async () => {
+	it('keeps its files in a new folder, and refuses a folder that is not empty', async () => {
 		const home = await makeHome();
 		const kept = join(home, "kept for Ann's team");
 		const demo = await cli(['demo', '--keep', kept, '-q']);

@@ -248,7 +248,7 @@ const commands = (await allCommands()).filter(
 );
 
 describe('a dry run', () => {
-	it('has a test here for every command that writes', () => {
+	it('is tested in this file for every command that writes', () => {
 		expect(commands.map(({ path }) => path).filter((path) => !(path in calls))).toEqual([]);
 	});
 
@@ -420,7 +420,7 @@ describe('a dry run on a server', () => {
 	const ofThisMachine = /^(engine|serve|worker|login|logout|profile|config|smoke)\b/;
 	const paths = Object.keys(calls).filter((path) => !ofThisMachine.test(path));
 
-	it.each(paths)('of %s prints that the real run checks more, unlike one on a database', async (path) => {
+	it.each(paths)('prints that the service may still refuse the real run: %s', async (path) => {
 		const [words] = calls[path] ?? [[]];
 		const before = changes().length;
 		const all = [...path.split(' '), ...filled(words), '-n', '-o', 'json'];

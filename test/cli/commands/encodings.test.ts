@@ -36,7 +36,7 @@ function polish(name: string): Promise<string> {
 
 it.each(
 	verbs,
-)('%s reports the encoding that it guesses, even with --quiet, and guesses none with --encoding', async (_, words) => {
+)('%s prints its guess of the encoding even with --quiet, but does not guess with --encoding', async (_, words) => {
 	const path = await polish('Władysław Mączyński');
 	const told = await project.run([...words(path), '--quiet']);
 	expect(told.stderr).toContain('people.csv: its encoding is probably windows-1250');

@@ -37,7 +37,7 @@ describe('engine check', () => {
 		expect(await json(['engine', 'check'])).toEqual({ database: db, ...well });
 	});
 
-	it('reports counters that differ from the rows, and --repair corrects them', async () => {
+	it('reports counters that differ from the rows, and corrects the counters with --repair', async () => {
 		const { db, json, run } = await mailed();
 		spoil(
 			db,
@@ -82,7 +82,7 @@ describe('engine check', () => {
 		['bounced_figures', "INSERT INTO bounced_figures VALUES (1, -1, 1, '', '', 0, 2)", 'hard = 1'],
 		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
 		['counters', "UPDATE counters SET count = 9 WHERE name = 'messages'", 'count = 9'],
-	])('--repair removes counted figures whose rows do not exist: %s', async (table, tampering, where) => {
+	])('removes figures without matching rows if --repair is given: %s', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);
 		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...well, figures: 1 });

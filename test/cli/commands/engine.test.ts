@@ -58,7 +58,7 @@ describe('mailctl engine init', () => {
 		['NEWS@example.com', '"Our, news" <NEWS@example.com>'],
 		['Other <news@example.com>', 'Other <news@example.com>'],
 		['plain@example.com', 'plain@example.com'],
-	])('lets send --from %s add the stored name, unless --from has a name or none is stored', async (from, expected) => {
+	])('stores the sender’s name, which send --from %s uses unless --from contains a name', async (from, expected) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['engine', 'init', '--sender', '"Our, news" <news@example.com>']);
 		await project.json(['engine', 'init', '--sender', 'plain@example.com']);
@@ -117,7 +117,7 @@ describe('mailctl engine', () => {
 		expect(wide.stdout).toMatch(/^time_zone +UTC +IANA time zone/m);
 	});
 
-	it('settings get shows a certificate shortened on a terminal, and whole in a pipe', async () => {
+	it('settings get shortens a certificate on a terminal, but prints the whole certificate into a pipe', async () => {
 		const project = await makeProject();
 		const { ca } = await makeCertificates(['IP:127.0.0.1']);
 		const pem = `${ca}${ca}`.trimEnd();
@@ -176,7 +176,7 @@ describe('mailctl engine smtp-test', () => {
 		await sink.close();
 	});
 
-	it('greets the server with smtp_ehlo_name as send does, and reports if the server refuses it', async () => {
+	it('greets the server with smtp_ehlo_name, as send does, and prints the server’s refusal of this name', async () => {
 		const refusal = { answer: '421 4.7.0 Try again later', thenClose: true };
 		const server = await startFaultServer({
 			on: (phase, line) => (phase === 'EHLO' && line !== 'EHLO mail.example.org' ? refusal : undefined),
@@ -209,7 +209,7 @@ describe('mailctl engine smtp-test', () => {
 		await server.close();
 	});
 
-	it('prints the server’s reply and exits with 6, or exits with 2 if no mail server is set', async () => {
+	it('prints the server’s refusal and exits with 6, but exits with 2 if no mail server is configured', async () => {
 		const server = await startFaultServer({
 			at: { connect: { answer: '554 5.3.2 go away', thenClose: true } },
 		});

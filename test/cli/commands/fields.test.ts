@@ -17,7 +17,7 @@ describe('mailctl fields', () => {
 			await project.json(['subscribers', 'create', '-l', '1', '--email', email, '--meta', 'city=Oslo']);
 	};
 
-	it('renames a field or the variable of an unused field without confirmation', async () => {
+	it('changes the name of a field and the variable of an unused field without confirmation', async () => {
 		expect(await project.json(['fields', 'update', 'city', '--name', 'Town'])).toEqual({
 			...city,
 			name: 'Town',

@@ -86,7 +86,7 @@ describe('mailctl lists', () => {
 	});
 });
 
-describe.each(['a database', 'a mailctl server'])('a public name on %s', (place) => {
+describe.each(['a database', 'a mailctl server'])('a list’s public name on %s', (place) => {
 	async function start() {
 		const { db, run } = await makeProject();
 		if (place === 'a database') return run;
@@ -106,7 +106,7 @@ describe.each(['a database', 'a mailctl server'])('a public name on %s', (place)
 		'News',
 	];
 
-	it('can be set, changed and cleared, but appears in JSON only if --fields names it', async () => {
+	it('can be set, changed and cleared, and is in JSON only with --fields public_name', async () => {
 		const run = await start();
 		const made = await run([...named, '-o', 'json']);
 		expect(made).toMatchObject({ code: 0, stderr: '' });
@@ -124,7 +124,7 @@ describe.each(['a database', 'a mailctl server'])('a public name on %s', (place)
 		expect((await run(['lists', 'get', '1', '--fields', 'public_name'])).stdout).toBe('\n');
 	});
 
-	it('makes create and update change nothing if it is too long', async () => {
+	it('is rejected if it has over 255 characters, and nothing changes', async () => {
 		const run = await start();
 		const { code, stderr } = await run([...named.slice(0, 7), 'x'.repeat(256)]);
 		expect(code).toBe(5);
@@ -137,8 +137,8 @@ describe.each(['a database', 'a mailctl server'])('a public name on %s', (place)
 	});
 });
 
-describe('a public name on another service', () => {
-	it('is not shown, and is rejected in --fields', async () => {
+describe('a list’s public name on a service other than mailctl', () => {
+	it('is not shown, and is rejected as a value of --fields', async () => {
 		const connect = connectTo([someList(1)]);
 		expect((await cli(['lists', 'get', '1', '-o', 'table'], { connect })).stdout).not.toContain('PUBLIC');
 		const { code, stderr } = await cli(['lists', 'get', '1', '--fields', 'public_name'], { connect });

@@ -53,8 +53,8 @@ async function toldBy(project: Project, ...argv: string[]) {
 	return ((await project.json(argv)) as Told).replies;
 }
 
-describe('a refusal of the sender', () => {
-	it('pauses the queue, and is printed by the commands campaigns, queue stats and doctor', async () => {
+describe('a mail server’s refusal of the sender', () => {
+	it('pauses the queue, and is printed by mailctl campaigns, engine queue stats and doctor', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 5.7.1 Sender address rejected: not owned by user' });
 		const { stderr, code } = await project.run(send);
@@ -82,7 +82,7 @@ describe('a refusal of the sender', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 12 });
 	});
 
-	it('defers the messages, and "campaigns resume" tries them again at once', async () => {
+	it('defers the messages, which "campaigns resume" tries again at once', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 Sender unknown' });
 		expect((await project.run(send)).code).toBe(14);
@@ -149,7 +149,7 @@ describe('a failed message', () => {
 	});
 });
 
-it('a mail has its sender’s Reply-To unless --reply-to is given', async () => {
+it('send uses the stored Reply-To of the sender unless --reply-to is given', async () => {
 	const { project, server } = await start();
 	const sender = { from_email: 'desk@example.com', full_name: 'Desk', reply_to_email: 'help@example.com' };
 	await project.json(['api', 'POST', '/senders/', '--data', JSON.stringify(sender)]);

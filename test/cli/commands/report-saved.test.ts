@@ -34,7 +34,7 @@ describe('a saved report', () => {
 	});
 	afterAll(() => sink.close());
 
-	it('contains each day’s figures as CSV, and with --excel as CSV for Excel', async () => {
+	it('lists each day’s figures in a CSV file, which --excel adapts to Excel', async () => {
 		const header = 'date,created,sent,opened,machine_opened,clicked,machine_clicked';
 		const more = 'unsubscribed,complained,softbounced,hardbounced';
 		const text = `${header},${more}\n2026-11-07,1,1,1,0,0,0,0,0,0,0\n`;
@@ -42,7 +42,7 @@ describe('a saved report', () => {
 		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
 	});
 
-	it('contains the same JSON as printed, or Markdown with escaped text', async () => {
+	it('has the same JSON as the printed report, and escapes the campaign name in Markdown', async () => {
 		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
@@ -52,7 +52,7 @@ describe('a saved report', () => {
 		expect(markdown).toContain('## Links\n\n| Link | People |');
 	});
 
-	it('with --last states that its link counts cover the whole campaign', async () => {
+	it('states that its link counts cover the whole campaign if --last limits the days', async () => {
 		expect(await saved('life.html')).toContain('>Links<');
 		expect(await saved('part.html', '--last', '7d')).toContain('>Links over the whole life of the campaign<');
 	});
@@ -128,21 +128,24 @@ describe('a saved report', () => {
 		expect(await saved('whole.html'), 'of a campaign').not.toContain('Growth');
 	});
 
-	it.runIf(hasChromium)('has no overlapping texts in pictures, and meets its content policy', async () => {
-		await project.json(['report', '--save', path('week.html'), '--last', '7d']);
-		const browser = await launchChromium();
-		if (browser === undefined) throw new Error('no browser');
-		try {
-			const tab = await browser.newPage();
-			const refused: string[] = [];
-			tab.on('console', (message) => refused.push(message.text()));
-			await tab.goto(`file://${path('week.html')}`);
-			expect(await tab.evaluate(wordsOfPictures)).toEqual({ count: expect.any(Number), overlapping: [] });
-			expect(refused).toEqual([]);
-		} finally {
-			await browser.close();
-		}
-	});
+	it.runIf(hasChromium)(
+		'has no overlapping words in its pictures, and obeys its Content-Security-Policy',
+		async () => {
+			await project.json(['report', '--save', path('week.html'), '--last', '7d']);
+			const browser = await launchChromium();
+			if (browser === undefined) throw new Error('no browser');
+			try {
+				const tab = await browser.newPage();
+				const refused: string[] = [];
+				tab.on('console', (message) => refused.push(message.text()));
+				await tab.goto(`file://${path('week.html')}`);
+				expect(await tab.evaluate(wordsOfPictures)).toEqual({ count: expect.any(Number), overlapping: [] });
+				expect(refused).toEqual([]);
+			} finally {
+				await browser.close();
+			}
+		},
+	);
 
 	it.runIf(hasChromium)('is a valid page without scripts, and fits a phone’s screen', async () => {
 		const page = await saved('r.html');

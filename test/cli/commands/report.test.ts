@@ -28,7 +28,7 @@ describe('mailctl report', () => {
 			(await project.json(['report', ...words, ...now])) as { data: { date: string; sent: number }[] }
 		).data.map(({ date, sent }) => `${date} ${sent}`);
 
-	it('accepts days in each documented form, --last and --event', async () => {
+	it('accepts each documented form of --from, --to and --last, and a choice of events with --event', async () => {
 		expect(await days('--from', '2026-11-06', '--to', '07.11.2026')).toEqual([
 			'06.11.2026 0',
 			'07.11.2026 3',
@@ -73,7 +73,7 @@ describe('mailctl report', () => {
 	it.each([
 		['open_percent>2', 'did you mean opened_percent?'],
 		['moon>2', /names are sent, opened, .*redirected_percent/],
-	])('suggests similar names for an unknown one in --fail-if %s', async (test, hint) => {
+	])('suggests names for the unknown figure in --fail-if %s', async (test, hint) => {
 		const { stderr } = await project.run(['report', '--fail-if', test, ...now]);
 		expect(stderr.split('\n')[1]).toMatch(hint);
 	});
@@ -89,13 +89,13 @@ describe('mailctl report', () => {
 		expect((await project.run(['report', '--fail-if', test, ...now, '-q'])).code).toBe(code);
 	});
 
-	it('omits bots from its counts with --human', async () => {
+	it('prints no columns about bots with --human', async () => {
 		expect((await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--human'])).stdout).toBe(
 			'date,sent,opened,clicked,unsubscribed,complained,softbounced,hardbounced,created\r\n2026-11-07,3,0,0,0,0,0,0,3\r\n',
 		);
 	});
 
-	describe('with opens, clicks and bounces', () => {
+	describe('about opens, clicks and bounces', () => {
 		let opened: Project;
 		const figures = async (...words: string[]) =>
 			(await opened.run(['report', ...words, ...now, '--no-color'], { columns: 80 })).stdout
@@ -123,7 +123,7 @@ describe('mailctl report', () => {
 			]);
 		});
 
-		it('shows a percentage beside each count, and counts only people with --human', async () => {
+		it('shows a percentage beside each count, and ignores bots with --human', async () => {
 			const all = [
 				'  sent          5',
 				'  opened        2  40.00 %',
@@ -152,8 +152,8 @@ describe('mailctl report', () => {
 		});
 	});
 
-	describe('a report of a service without extensions', () => {
-		it('with --last ends on the same day as a report without dates', async () => {
+	describe('on a service without extensions', () => {
+		it('ends on the same day with --last as without dates', async () => {
 			const asked: unknown[] = [];
 			const connect = stripped({
 				change: (api) => ({

@@ -207,7 +207,7 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).html).toMatch(/^<p>Hi Ann<\/p><img /);
 	});
 
-	it('shows the message but does not send it with --preview, --eml and --dry-run', async () => {
+	it('shows the message and sends nothing with --preview, --eml or --dry-run', async () => {
 		const words = [
 			...toAnn,
 			'--html',

@@ -29,10 +29,10 @@ describe('the start of mailctl serve', () => {
 	});
 });
 
-describe('mailctl serve with a public URL', () => {
+describe('mailctl serve at its start', () => {
 	const words = ['--deadline', '2s'];
 
-	it('warns at its start if the URL is missing, and names the setting', async () => {
+	it('warns if public_url is missing, and prints the command that sets public_url', async () => {
 		const { run, db } = await makeProject({ smtp: 2525 });
 		const { stderr } = await run(['serve', '--port', '0', ...words]);
 		expect(stderr).toMatch(/^warning: links in mails point to http:\/\/127\.0\.0\.1:\d+: set /m);
@@ -41,7 +41,7 @@ describe('mailctl serve with a public URL', () => {
 		);
 	});
 
-	it('does not warn if the URL is set, even to the listening address', async () => {
+	it('does not warn if public_url is set, even to the listening address', async () => {
 		const { run, json } = await makeProject({ smtp: 2525 });
 		const port = await freePort();
 		const url = `http://127.0.0.1:${port}`;

@@ -86,7 +86,7 @@ describe('mailctl sink', () => {
 		);
 	});
 
-	it('exits with 12 and the count if too few mails arrive in time', async () => {
+	it('exits with 12 and prints the count if too few mails arrive in time', async () => {
 		const { running, port } = start(['--count', '2', '--wait', '5s']);
 		await mail(await port);
 		expect(await running).toMatchObject({

@@ -31,7 +31,7 @@ describe('mailctl subscribers', () => {
 			({ email }) => email,
 		);
 
-	it('shows the API’s record, by id and by address in any case', async () => {
+	it('shows the record of the API for an id and for an address in any case', async () => {
 		expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
 		expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		expect(await project.json(['subscribers', 'get', 'ANN@Example.COM', '-l', '1'])).toEqual(ann);
@@ -179,7 +179,7 @@ describe('mailctl subscribers', () => {
 			]);
 		});
 
-		it('activates people who unsubscribed only with a confirmation', async () => {
+		it('requires a confirmation to activate people who unsubscribed', async () => {
 			const reason = ['--reason', 'UNSUBSCRIBED', '--list', '1'];
 			await project.json(['suppressions', 'add', 'ann@example.com', ...reason]);
 			for (const words of [

@@ -21,7 +21,7 @@ describe('mailctl suppressions', () => {
 	const tsv = async (...more: string[]) =>
 		(await project.run(['suppressions', 'list', '--fields', 'email,reason,source', ...more])).stdout;
 
-	describe('for one list', () => {
+	describe('with --list', () => {
 		beforeEach(async () => {
 			await project.json(['lists', 'create', '--name', 'Others', '--email-reason', 'r']);
 			await project.json(['subscribers', 'create', '-l', 'Others', '--email', ann]);
@@ -32,7 +32,7 @@ describe('mailctl suppressions', () => {
 				({ is_active }) => is_active,
 			);
 
-		it('can be added, shown, found and removed', async () => {
+		it('adds, lists and removes suppressions of one list', async () => {
 			expect(await project.json([...leave, 'Readers'])).toMatchObject({ reason: 'UNSUBSCRIBED', list_id: 1 });
 			expect(await active()).toEqual([false, true]);
 			await project.json([...leave, '2']);
@@ -45,7 +45,7 @@ describe('mailctl suppressions', () => {
 			expect((await project.run(removed)).code).toBe(3);
 		});
 
-		it('must have the reason UNSUBSCRIBED, and the list must exist', async () => {
+		it('accepts only the reason UNSUBSCRIBED and an existing list', async () => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--list', '1']);
 			expect({ code, stderr }).toEqual({
 				code: 5,
@@ -54,7 +54,7 @@ describe('mailctl suppressions', () => {
 			expect((await project.run([...leave, 'Nobody'])).code).toBe(3);
 		});
 
-		it('are the same after an export and an import', async () => {
+		it('restores the suppressions of a list from an exported file', async () => {
 			await project.json([...leave, 'Readers']);
 			await project.json(['suppressions', 'add', bob]);
 			const file = join(project.folder, 'stopped.csv');
@@ -71,7 +71,7 @@ describe('mailctl suppressions', () => {
 	});
 
 	describe('add', () => {
-		it('prints the suppression, and deactivates the subscriber for the same reason', async () => {
+		it('prints the suppression, and deactivates the subscriber with the reason MANUAL', async () => {
 			const made = await project.json(['suppressions', 'add', 'Ann@Example.com']);
 			const expected = {
 				...{ email: ann, reason: 'MANUAL', list_id: null, source: 'API' },
@@ -125,7 +125,7 @@ describe('mailctl suppressions', () => {
 			expect(said({ stderr })).toEqual([{ warning: expect.stringMatching(`^${ann}: `) }]);
 		});
 
-		it('with --expires stops mail until that day, but keeps the subscriber active', async () => {
+		it('with --expires stops mail until the given day, but keeps the subscriber active', async () => {
 			const on = (day: string, ...argv: string[]) =>
 				project.json([...argv, '--now', `2026-01-${day}T12:00:00Z`]);
 			await on('01', 'suppressions', 'add', ann, '--reason', 'HARDBOUNCED', '--expires', '2026-01-10');
@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('leaves the same columns out of the corrected rejects file of %s as out of the source', async (name, text) => {
+		])('needs no --ignore-unknown to read the corrected rejects file of %s', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({
@@ -342,7 +342,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each(['csv', 'ndjson'] as const)('to %s gives the same file after an import', async (format) => {
+		it.each(['csv', 'ndjson'] as const)('writes the same %s file after an import', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

@@ -20,7 +20,7 @@ describe('templates', () => {
 		]);
 	});
 
-	it('need a body, and read it only from existing files in UTF-8', async () => {
+	it('need a body from an existing file in UTF-8', async () => {
 		const latin = await project.file('latin.txt', Buffer.from('Gr\xfc\xdfe', 'latin1'));
 		const refusals = await Promise.all(
 			[[], ['--text-file', '/nowhere'], ['--text-file', project.folder], ['--text-file', latin]].map(
@@ -36,7 +36,7 @@ describe('templates', () => {
 		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
 	});
 
-	it('are rendered with escaped values in HTML, and a warning for each missing value', async () => {
+	it('are rendered to HTML with escaped values; each missing value causes a warning', async () => {
 		const words = ['templates', 'render', 'Welcome', '--context', 'name=<b>'];
 		const { stdout, stderr, code } = await project.run(words);
 		expect({ stdout, stderr, code }).toEqual({ stdout: '<p>Hi &lt;b&gt;</p>\n', stderr: '', code: 0 });

@@ -124,7 +124,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('never sends a password unencrypted', async () => {
+	it('is required for a login, so that no password is sent unencrypted', async () => {
 		const options: SMTPServerOptions = {
 			disabledCommands: ['STARTTLS'],
 			authOptional: false,
@@ -138,7 +138,7 @@ describe('TLS to the mail server', () => {
 		});
 	});
 
-	it('makes smtp-test print which setting to change if TLS fails', async () => {
+	it('is tested by smtp-test, which prints a command that corrects the setting', async () => {
 		const sink = await startSmtpSink({ key: good.key, cert: good.cert, disabledCommands: [] });
 		const project = await makeProject({ smtp: sink.port });
 		const hint = async () => (await project.run(['engine', 'smtp-test'])).stderr.split('\n')[1];

@@ -30,7 +30,7 @@ describe('mailctl why', () => {
 
 	const why = async (...words: string[]) => project.run(['why', ...words, ...later, '-o', 'table']);
 
-	it('shows a deferred message’s next attempt and its last reply', async () => {
+	it('shows the last reply and the next attempt of a deferred message', async () => {
 		const slow = await startFaultServer({
 			on: (phase) => (phase === 'RCPT' ? { answer: '451 4.7.1 Greylisted' } : undefined),
 		});
@@ -226,7 +226,7 @@ describe('mailctl why', () => {
 		const page = async (...words: string[]) =>
 			(await project.run(['why', reader, ...words, ...december('23'), '-o', 'table'])).stdout;
 
-		it('shows subjects with the person’s values', async () => {
+		it('replaces the variables in subjects with the person’s values', async () => {
 			expect(await page()).toContain('The last message, "Zoe, news of #22" of 2026-12-22');
 			expect(await page()).not.toContain('#name');
 			const { messages } = (await project.json(['why', reader, ...december('23')])) as { messages: object[] };

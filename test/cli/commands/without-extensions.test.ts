@@ -162,7 +162,7 @@ describe('clearing a list', () => {
 	});
 });
 
-describe('a field with unknown uses', () => {
+describe('a field whose number of subscribers is unknown', () => {
 	const connect = stripped();
 
 	it('can be deleted only with --confirm VARIABLE', async () => {
@@ -178,7 +178,7 @@ describe('a field with unknown uses', () => {
 		expect(await project.json(['fields', 'list'])).toMatchObject([{ variable: 'city' }]);
 	});
 
-	it('can be renamed without --confirm VARIABLE only if its variable stays the same', async () => {
+	it('needs --confirm VARIABLE for a new variable, but not for a new name', async () => {
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect((await project.run([...rename, '-y'], { connect })).code).toBe(2);
 		expect((await project.run(['fields', 'update', 'city', '--name', 'Town'], { connect })).code).toBe(0);
@@ -189,11 +189,11 @@ describe('a field with unknown uses', () => {
 	});
 });
 
-describe('a command with a feature that the service lacks', () => {
+describe('a command that the service does not support', () => {
 	it.each([
 		['templates', ['templates', 'list']],
 		['messages', ['messages', 'list']],
-	])('exits with 2 and names the command or option that needs %s', async (_, words) => {
+	])('exits with 2 and prints the unsupported command: %s', async (_, words) => {
 		const { code, stderr } = await project.run(words, { connect: stripped() });
 		expect(code).toBe(2);
 		expect(stderr).toContain(`error: this service does not support mailctl ${words.slice(0, 2).join(' ')}: `);

@@ -36,7 +36,7 @@ describe('mailctl worker', () => {
 		await sink.close();
 	});
 
-	it('rejects a missing mail server and an invalid rate', async () => {
+	it('exits with 2 without a mail server or with an invalid rate', async () => {
 		const project = await makeProject();
 		expect((await project.run(['worker', '--drain'])).code).toBe(2);
 		const other = await makeProject({ smtp: 2525 });

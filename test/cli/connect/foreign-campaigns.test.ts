@@ -130,7 +130,7 @@ describe('staging a list of another service', () => {
 		{ email: 'ANN@example.com', name: 'Ann again', meta: { city: 'Rome' } },
 	];
 
-	it('stages active subscribers with the variables they need, even if the service does not filter', async () => {
+	it('leaves out inactive subscribers, duplicates and unused variables', async () => {
 		const { campaigns, service } = await setUp({ subscribers, pageSize: 2 });
 		const { id } = await campaigns.open('job', { ...personal, strict_vars: false, list_id: 1 });
 		expect(await campaigns.addList(id, 1)).toMatchObject({
@@ -158,7 +158,7 @@ describe('staging a list of another service', () => {
 		expect(service.messages[0]?.context).toEqual({ name: 'friend', city: 'Oslo' });
 	});
 
-	it('starts from the beginning if it was interrupted', async () => {
+	it('starts from the beginning after an interruption', async () => {
 		const many = Array.from({ length: 2_500 }, () => ({}));
 		const desk = await setUp({ subscribers: many });
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 1 });
@@ -197,7 +197,7 @@ describe('delivering through another service', () => {
 		);
 	});
 
-	it('makes no more calls at once than the number of connections, and sends to each recipient once', async () => {
+	it('makes at most one call per connection at a time, and sends to each recipient once', async () => {
 		const { campaigns, service } = await setUp({ react: () => ({ kind: 'make', delayMs: 30 }) });
 		const recipients = people(50).map((one) => ({ ...one, context: { name: one.to, city: '' } }));
 		const id = await releaseAll(campaigns, recipients, personal);
@@ -234,7 +234,7 @@ describe('delivering through another service', () => {
 		]);
 	});
 
-	it('halves a rejected call until it finds the bad recipient, if the answer does not name one', async () => {
+	it('halves a rejected call until it finds the bad recipient, which the answer does not name', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) =>
 				to.includes('p5@example.com')
@@ -368,7 +368,7 @@ describe('delivering through another service', () => {
 	});
 });
 
-describe('send requests as rows of a campaign for another service', () => {
+describe('a campaign of several send requests for another service', () => {
 	const spec: RequestsSpec = { requests: true };
 	const request = {
 		from: 'news@example.com',
@@ -377,7 +377,7 @@ describe('send requests as rows of a campaign for another service', () => {
 		text_body: 'T',
 	};
 
-	it('are sent unchanged, but no recipient gets the same mail twice', async () => {
+	it('sends valid requests unchanged, but the same mail only once to each recipient', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {
@@ -423,7 +423,7 @@ describe('send requests as rows of a campaign for another service', () => {
 		]);
 	});
 
-	it('are sent even if the service rejects one of them', async () => {
+	it('sends the other requests if the service rejects one', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ from }) =>
 				from === request.from
@@ -451,7 +451,7 @@ describe('send requests as rows of a campaign for another service', () => {
 });
 
 describe('a stored campaign for another service', () => {
-	it('is found by its name, and is not listed for a different server', async () => {
+	it('is found by its name, and is listed only for its own service', async () => {
 		const desk = await setUp();
 		const { id } = await desk.campaigns.open('job', { ...plain, list_id: 4 });
 		await desk.campaigns.put(id, { first: 0, recipients: people(1) });

@@ -130,7 +130,7 @@ describe('a resumed import', () => {
 	it.each([
 		'skip',
 		'error',
-	] as const)('counts a subscriber as created after a lost answer, with --on-conflict %s too', async (on) => {
+	] as const)('counts a subscriber as created after a lost answer, even with --on-conflict %s', async (on) => {
 		await start({
 			after: (call) => {
 				if (call === 'create a@example.com') throw dies();
@@ -163,7 +163,7 @@ describe('a resumed import', () => {
 		await second.close();
 	});
 
-	it('starts from the beginning if asked to, and counts existing subscribers as unchanged', async () => {
+	it('counts existing subscribers as unchanged if the user starts from the beginning', async () => {
 		await start();
 		const first = run();
 		await first.begin();

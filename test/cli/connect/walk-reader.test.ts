@@ -47,7 +47,7 @@ async function openWalk(onWorker: (worker: Worker) => void = () => undefined) {
 }
 
 describe.runIf(availableParallelism() > 1)('a thread that reads subscribers', () => {
-	it('starts at the twentieth slice of a list', async () => {
+	it('starts after the main thread has read nineteen slices of a list', async () => {
 		const { read, workers } = await openWalk();
 		for (let slice = 1; slice < 20; slice += 1) expect(await read()).toBe('process');
 		expect(workers).toEqual([]);

@@ -52,7 +52,7 @@ describe('doctor on a database', () => {
 	});
 });
 
-describe('doctor changes nothing', () => {
+describe('doctor', () => {
 	const snapshot = async () =>
 		Promise.all(
 			(await readdir(project.folder)).sort().map(async (name) => {
@@ -61,13 +61,13 @@ describe('doctor changes nothing', () => {
 			}),
 		);
 
-	it('in a database that no process uses, or in the files beside it', async () => {
+	it('changes neither an unused database nor the files beside it', async () => {
 		const before = await snapshot();
 		await project.run(['doctor', '--offline', '--full']);
 		expect(await snapshot()).toEqual(before);
 	});
 
-	it('in the write-ahead log that a killed process left, but reads it', async () => {
+	it('does not change the write-ahead log that a killed process left', async () => {
 		const writer = new Database(project.db);
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'Mars/Base', 1)");
 		const left = join(project.folder, 'left.db');
@@ -79,7 +79,7 @@ describe('doctor changes nothing', () => {
 		expect([await readFile(left), await readFile(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('if the default database is missing, and creates no file', async () => {
+	it('reports a missing default database as a problem, and creates no file', async () => {
 		const home = await makeHome();
 		const { code, stdout } = await cli(['doctor', '--only', 'database', '-o', 'json'], {
 			env: { HOME: home },
@@ -167,7 +167,7 @@ describe('the file of a database', () => {
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
 	});
 
-	it('is a problem if this user may not write to it, and commands that write fail', async ({ skip }) => {
+	it('is a problem for doctor and for commands that write if it is read-only', async ({ skip }) => {
 		if (!makeReadOnly(project.db)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
@@ -199,7 +199,7 @@ describe('the file of a database', () => {
 		});
 	});
 
-	it('is a problem if its schema is newer, and doctor suggests an upgrade of mailctl', async () => {
+	it('with a newer schema is a problem, and doctor suggests an upgrade of mailctl', async () => {
 		const db = new Database(project.db);
 		db.pragma('user_version = 99');
 		db.close();
@@ -216,7 +216,7 @@ describe('permissions of files', () => {
 		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
 	}
 
-	it('of a database, its log and its index are corrected by one printed command', async () => {
+	it('are corrected by one printed command for a database, its log and its index', async () => {
 		const writer = new Database(project.db);
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");

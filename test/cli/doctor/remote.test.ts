@@ -163,7 +163,7 @@ it('doctor on another service changes nothing, and reports that the service is n
 	expect(of('service.kind')?.message).toMatch(/^not a mailctl service/);
 });
 
-describe('an answer at a base URL', () => {
+describe('an answer from the base URL', () => {
 	/** Returns the findings on a service that answers each path with `text`, or with its text in `paths`. */
 	async function asked(text: string, { status = 200, paths = {} as Record<string, string> } = {}) {
 		const answer: RequestListener = ({ url = '' }, response) => {
@@ -177,7 +177,7 @@ describe('an answer at a base URL', () => {
 	it.each([
 		...['<html><title>Welcome</title></html>', '', '{"status": "ok"}', '{"results": []}'],
 		...['{"count": 0, "results": {}}', '[]'],
-	])('that is "%s" shows another service, so doctor skips its kind and token', async (text) => {
+	])('with the body "%s" means another service, whose kind and token doctor does not check', async (text) => {
 		const { code, of } = await asked(text);
 		const [answers, kind, token] = ['answers', 'kind', 'token'].map((name) => of(`service.${name}`));
 		expect({ code, answers, kind, token }).toMatchObject({
@@ -206,7 +206,7 @@ describe('an answer at a base URL', () => {
 		['{"version": {"toString": 1}, "extensions": 7}', 'of unknown version with no extensions'],
 		['{"version": "1.2", "extensions": [{}, "messages", 5]}', '1.2 with messages'],
 		[`{"version": "${'9'.repeat(4_000)}"}`, `${'9'.repeat(99)}… with no extensions`],
-	])('is quoted only where the server describes itself in text (%#)', async (members, message) => {
+	])('adds its version and extensions to the report only if they are text (%#)', async (members, message) => {
 		const root = JSON.stringify({ service: 'mailctl', ...JSON.parse(members) });
 		const { of } = await asked(page, { paths: { '/': root, '/readyz': '{}' } });
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
@@ -345,7 +345,7 @@ describe('the connection to a server', () => {
 		});
 	});
 
-	it('causes a warning if it leaves this machine without TLS, and exit code 11 with --strict', async () => {
+	it('without TLS to another machine causes a warning, and exit code 11 with --strict', async () => {
 		const offline = [...connection, '--offline'];
 		const { code, of } = await doctor('http://mail.example.com', offline);
 		expect({ code, url: of('connection.url') }).toMatchObject({

@@ -174,7 +174,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 	});
 
-	it('is a problem if it rejects the password, and each command prints how to set the password', async () => {
+	it('that rejects the password makes doctor and sending commands print how to set the password', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -204,7 +204,7 @@ describe('the mail server', () => {
 	it.each([
 		['after STARTTLS', required, { disabledCommands: [] }],
 		['from the first byte', (port: number) => `smtps://127.0.0.1:${port}`, { secure: true }],
-	])('with TLS %s is trusted once smtp_ca has its authority', async (_, url, options) => {
+	])('with TLS %s is trusted once smtp_ca contains its CA', async (_, url, options) => {
 		const { ca, cert, key } = await makeCertificates(['DNS:mail.example.com', 'IP:127.0.0.1']);
 		const project = await on(await startSmtpSink({ cert, key, ...options }), url);
 		expect(await found(project.db, 'smtp.login')).toEqual([
@@ -396,7 +396,7 @@ describe('doctor’s check of the queue', () => {
 		]);
 	});
 
-	it('reports rejections of the sender apart from rejections by the recipient’s domain', async () => {
+	it('reports deferred messages whose sender the mail server rejects, and what to do', async () => {
 		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
 		expect(await found(db, 'queue.replies')).toEqual([
 			{

@@ -55,7 +55,7 @@ describe('a webhook', () => {
 		]);
 	});
 
-	it('is a problem if its target answered 410, and doctor prints the command to replay', async () => {
+	it('whose target answered 410 is a problem, and doctor prints the replay command', async () => {
 		const db = await notified({ kind: 'gone', answer: { ...answer, status: 410 }, url });
 		expect(await found(db)).toEqual({
 			code: 11,
@@ -72,7 +72,7 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('is a problem if every delivery of a day failed, and doctor prints the command to test it', async () => {
+	it('whose deliveries have all failed for a day is a problem, and doctor prints the test command', async () => {
 		const db = await notified({ kind: 'failed', answer });
 		expect(await found(db)).toMatchObject({
 			code: 11,

@@ -44,7 +44,7 @@ describe('a table that is too wide', () => {
 		expect(leftOut).toEqual([]);
 	});
 
-	it('drops the widest optional columns first if shortening is not enough, and returns their headers', async () => {
+	it('drops its widest optional columns if shortening is not enough; leftOut lists their headers', async () => {
 		expect(await at(90)).toMatchObject({ leftOut: ['SUBJECT'] });
 		expect(await at(73)).toMatchObject({ leftOut: ['SUBJECT', 'TAG'] });
 		expect(second((await at(73)).text)).toBe('0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f  ann@example.com  sent');
@@ -138,7 +138,7 @@ describe('--fields', () => {
 	const meta = [column<{ meta: Record<string, unknown> }, 'meta'>('meta', 'META')];
 	const oslo = { meta: { City: 'Oslo', age: 7 } };
 
-	it('can name one key of meta', () => {
+	it('can select a single key of the field meta', () => {
 		const [city, other] = selectColumns(meta, ['meta.City', 'meta.__proto__']);
 		expect([city?.header, city?.value(oslo), other?.value(oslo)]).toEqual(['CITY', 'Oslo', null]);
 		expect(selectKeys(oslo, meta, ['meta.City', 'meta.town'])).toEqual({

@@ -28,7 +28,7 @@ describe('a report on a terminal', () => {
 		expect(lines.slice(-2)).toEqual(['', 'no events']);
 	});
 
-	it('escapes the campaign’s name, and prints the time zone of its days', () => {
+	it('escapes the campaign’s name, and prints the time zone after the date', () => {
 		const lines = renderReport({ ...page, title: 'Campaign a\x1b[2J', zone: 'Europe/Oslo' }, options);
 		expect(lines.slice(0, 2)).toEqual(['Campaign a\\x1b[2J', '2026-11-15 (Europe/Oslo)']);
 		expect(renderReport(page, options)[0]).toBe('2026-11-15');
@@ -38,7 +38,7 @@ describe('a report on a terminal', () => {
 		[1, 0, true],
 		[0, 1, true],
 		[0, 0, false],
-	])('with %s opens and %s clicks by bots prints that counts include bots: %s', (machine_opened, machine_clicked, isSaid) => {
+	])('with %s bot opens and %s bot clicks has a note about bots: %s', (machine_opened, machine_clicked, isSaid) => {
 		const of = { ...details, total: { ...counts, machine_opened, machine_clicked } };
 		const lines = renderReport({ ...page, zone: 'UTC', details: of }, options);
 		expect(lines.some((line) => line.startsWith('opens and clicks include'))).toBe(isSaid);
@@ -60,7 +60,7 @@ describe('a report on a terminal', () => {
 				'     1      2 100.00 %    0 https://www.example.com/articles/2026/november/first',
 			],
 		],
-	])('at %i columns shortens only links, or prints each on a separate line', (width, lines) => {
+	])('fits links into %i columns without shortening other cells', (width, lines) => {
 		const link = {
 			...{ url: 'https://www.example.com/articles/2026/november/first', position: 1 },
 			...{ people: 1, clicks: 2, share: 100, machine_people: 0, machine_clicks: 0 },

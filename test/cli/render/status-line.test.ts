@@ -37,7 +37,7 @@ describe('the status line', () => {
 		expect(text()).toBe('\r\x1b[Kwaiting\r\x1b[Kerror: no\n');
 	});
 
-	it('fits the terminal, and is not drawn while it is hidden', async () => {
+	it('is cut to the terminal’s width, and is not drawn if it has no text', async () => {
 		const { line, text } = terminal();
 		line.stand(null);
 		await line.write('a\n');

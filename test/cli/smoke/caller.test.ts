@@ -39,7 +39,7 @@ describe('a request of smoke', () => {
 		expect({ status: (await call(post)).status, asked: asked() }).toEqual({ status: 201, asked: 2 });
 	});
 
-	it('returns the service’s refusal after the last repetition', async () => {
+	it('is repeated at most as often as --retries allows, and returns the last answer', async () => {
 		const { call, asked } = callerOf([answer(429, { 'retry-after': '0' })], 2);
 		expect({ status: (await call(get)).status, asked: asked() }).toEqual({ status: 429, asked: 3 });
 	});
@@ -64,7 +64,7 @@ describe('a request of smoke', () => {
 		expect([reading.asked(), creating.asked()]).toEqual([2, 1]);
 	});
 
-	it('never prints a token that the service repeats', async () => {
+	it('masks the token in the service’s answer', async () => {
 		const { call } = callerOf([answer(400, {}, '{"detail": "bad secret-token"}')]);
 		expect((await call(get)).text).toBe('{"detail": "bad ********"}');
 	});

@@ -37,11 +37,11 @@ describe('the names of records that smoke creates', () => {
 		['webhook', 'https://mailctl-smoke.invalid/in'],
 		['webhook', 'https://example.com/?mailctl-smoke-20261121T081237-3fa9c2'],
 		['list', null],
-	] as const)('differ from the similar name of a %s: %s', (kind, name) => {
+	] as const)('do not include the similar name of a %s: %s', (kind, name) => {
 		expect(isOfRun(kind, name, null)).toBe(false);
 	});
 
-	it('do not match another run', () => {
+	it('do not match the id of another run', () => {
 		expect(isOfRun('list', names.list, '20261121T081237-aaaaaa')).toBe(false);
 	});
 });

@@ -77,7 +77,7 @@ describe('the text report of smoke', () => {
 	});
 });
 
-it('the TAP report of smoke has a plan, skips, and details in YAML', () => {
+it('the TAP report of smoke contains a plan, skipped checks, and details in YAML', () => {
 	const quoted = JSON.stringify(cleaned);
 	expect(rendered('tap').split('\n').slice(0, 20)).toEqual([
 		'TAP version 14',

@@ -153,7 +153,7 @@ describe('smoke on a database', () => {
 		}
 	});
 
-	it('reports why its message is not sent if the mail server refuses connections', async () => {
+	it('fails the delivery check with the reason if the mail server refuses connections', async () => {
 		const closed = await makeProject({ smtp: 1 });
 		const words = ['--only', 'send', '--send-to', 'sink@example.com', '--from', 'news@example.com'];
 		const { checks } = (await closed.json(['smoke', ...words], { code: 11 })) as { checks: object[] };
@@ -191,7 +191,7 @@ describe('smoke with a restricted profile', () => {
 			cli(['-p', 'prod', 'smoke', ...words], { env: { HOME: project.folder } });
 	};
 
-	it('asks before it changes anything, but not before reads, if the profile is protected', async () => {
+	it('needs --yes for changes, but not for reads, if the profile is protected', async () => {
 		const run = await home({ protected: true });
 		const codes = [];
 		for (const words of [
@@ -205,7 +205,7 @@ describe('smoke with a restricted profile', () => {
 		expect((await run(['--only', 'lists', '--full', '--yes'])).code).toBe(0);
 	});
 
-	it('sends to no address that the profile does not allow', async () => {
+	it('rejects a --send-to address outside the profile’s allowed recipients', async () => {
 		const run = await home({ allowRecipients: ['*@example.com'] });
 		const { code, stderr } = await run(['--send-to', 'sink@example.org', '--from', 'news@example.com']);
 		expect({ code, stderr }).toEqual({

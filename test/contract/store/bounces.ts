@@ -61,7 +61,7 @@ export function describeBounces(open: OpenEmpty): void {
 		};
 		const suppressions = async () => (await store.reads.status()).suppressions;
 
-		it('changes message, figures, suppressions and subscriber if it is a hard bounce', async () => {
+		it('changes the message, figures, suppressions and subscriber if the bounce is hard', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const outcome = await store.writes.recordReport(report(message, [failed('ann@example.org')]));
@@ -74,7 +74,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(0);
 		});
 
-		it('counts once, even if the same report or a second report about the message arrives', async () => {
+		it('counts once, even if a second report about the message arrives', async () => {
 			const message = await sent('ann@example.org');
 			const first = report(message, [failed('ann@example.org')]);
 			await store.writes.recordReport(first);
@@ -84,7 +84,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
 		});
 
-		it('has an effect that can be predicted without recording it', async () => {
+		it('has an effect that foreseeReport returns without recording the report', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const hard = report(message, [failed('ann@example.org')]);
@@ -138,7 +138,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['victim@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('is hard for the recipient’s mailbox at a subdomain, and soft for another mailbox or domain', async () => {
+		it('is hard if it names the recipient at a subdomain, and soft if it names another mailbox or domain', async () => {
 			const byHost = async (address: string) =>
 				store.writes.recordReport(report(await sent('ann@example.org'), [failed(address)]));
 			expect(await byHost('joann@mx1.example.org')).toMatchObject({ effect: 'soft_bounce' });
@@ -146,7 +146,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await byHost('ann@mx1.example.org')).toMatchObject({ effect: 'hard_bounce' });
 		});
 
-		it('is soft if only one of two forwards failed for good', async () => {
+		it('is soft if only one of two forwarding addresses failed permanently', async () => {
 			const message = await sent('ann@example.org');
 			const half = [failed('one@example.net'), failed('two@example.net', { hard: false })];
 			expect(await store.writes.recordReport(report(message, half))).toMatchObject({ effect: 'soft_bounce' });

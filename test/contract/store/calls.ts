@@ -56,7 +56,7 @@ export function describeCalls(open: OpenEmpty): void {
 		const leftOutOf = (id: string, more: object = {}) =>
 			store.reads.sliceLeftOut({ id, after: 0, limit: 100, ...more });
 
-		it('contains all calls with its UUID, and shows type, subject and list of the newest call', async () => {
+		it('contains all calls that name its UUID, and shows the type, subject and list of the newest call', async () => {
 			const campaign = newUuid();
 			await send(store, ['a@example.org'], { campaign, type: 'TRANSACTIONAL' });
 			const content = { ...plainContent, subject: 'Second' };
@@ -93,7 +93,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await open(own)).toMatchObject({ kind: 'opened' });
 		});
 
-		it('can be canceled except for leased messages, and is finished when those have an outcome', async () => {
+		it('keeps its leased messages when canceled, and is finished when they have an outcome', async () => {
 			const campaign = newUuid();
 			await sendBulk(['a@example.org', 'b@example.org', 'c@example.org'], { campaign });
 			await sendBulk(['d@example.org', 'e@example.org'], { campaign });
@@ -127,7 +127,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 		});
 
-		it('cannot be canceled with forget, because its calls count as released', async () => {
+		it('cannot be deleted with the option forget, because its calls count as released', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			expect(await store.writes.cancelCampaign({ campaign, forget: true, now: noon })).toEqual({
 				kind: 'released',

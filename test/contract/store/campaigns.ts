@@ -59,7 +59,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.writes.openCampaign(campaignOf('job'))).toEqual({ kind: 'conflict' });
 		});
 
-		it('reject an unverified sender, and a UUID of another campaign', async () => {
+		it('reject an unverified sender, and the UUID of another campaign', async () => {
 			const eve = campaignOf('eve', { from_key: 'eve@example.org' });
 			expect(await store.writes.openCampaign(eve)).toMatchObject({ kind: 'refused', errors: { from: [{}] } });
 			const id = await staged('job');
@@ -70,7 +70,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			});
 		});
 
-		it('that are canceled after their release cancel unsent messages, and record outcomes of leased ones', async () => {
+		it('cancel unsent messages when canceled after a release, but still record outcomes of leased messages', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await deliver(store, { kind: 'sent', reply: accepted250 });
 			const [leased] = await lease(store, { max: 1 });
@@ -87,7 +87,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ sent: 2, canceled: 1 });
 		});
 
-		it('end the leases of a dead worker when canceled', async () => {
+		it('that are canceled also cancel a dead worker’s messages after its leases expire', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon });
@@ -95,7 +95,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
-		it('end the leases of a dead local process at once when canceled', async () => {
+		it('that are canceled also cancel the messages of a dead local process at once', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			const [host, pid, mark] = leaseOwner('x').split(':');
 			await lease(store, { max: 1, owner: leaseOwner('x') });
@@ -127,7 +127,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
-		it('count messages of send calls with their UUID separately, before and after a release', async () => {
+		it('show separate counts for send calls that name their UUID, before and after a release', async () => {
 			const campaign = await staged('job');
 			const page = { page: 1, page_size: 9, key: 'job', now: noon };
 			const told = async () => ({

@@ -76,7 +76,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished(noon + hour)).toEqual([]);
 		});
 
-		it('has no crash counted for a slow worker that is alive', async () => {
+		it('has no counted crash if a slow worker finishes composing after its lease expires', async () => {
 			const slow = await leased(noon);
 			await store.queue.beginComposing(slow);
 			expect(await lease(store, { now: noon + hour })).toEqual([]);
@@ -93,7 +93,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 		});
 
-		it('is not marked as being composed by a worker that lost its lease', async () => {
+		it('is not reported if a worker begins to compose it after losing the lease', async () => {
 			const first = await leased(noon);
 			await leased(noon + hour);
 			await store.queue.beginComposing(first);

@@ -59,7 +59,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			return { hook, message, leased };
 		};
 
-		it('are created with the event, for webhooks of its type, with the documented body (32)', async () => {
+		it('are created for webhooks of the event’s type, with the documented body (32)', async () => {
 			await hookOf('UNSUBSCRIBED');
 			const hook = await hookOf('OPENED');
 			const message = await sent({ tag: 'spring' });
@@ -106,7 +106,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			]);
 		});
 
-		it('record each attempt, and wait for the next', async () => {
+		it('record each attempt, and wait before the next attempt', async () => {
 			const { hook, message, leased } = await one();
 			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
 			expect(await lease()).toEqual([]);
@@ -158,7 +158,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await page(hook)).toEqual([]);
 		});
 
-		it('stop if the target answers 410, until the webhook changes', async () => {
+		it('stop after the target answers 410, and resume when the webhook is changed', async () => {
 			const { hook, leased } = await one();
 			await opened(await sent());
 			const gone = { ...failing, status: 410 };
@@ -174,7 +174,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await lease({ now: noon + day })).toHaveLength(1);
 		});
 
-		it('go to the new URL of a webhook that changed before the 410 was recorded', async () => {
+		it('go to the new URL if the webhook changed before a 410 from the old URL was recorded', async () => {
 			const { hook, leased } = await one();
 			const url = 'https://elsewhere.example.com/';
 			await store.writes.patchWebhook({ id: hook, patch: { url } });
@@ -191,14 +191,14 @@ export function describeDeliveries(open: OpenEmpty): void {
 				...more,
 			});
 
-		it('that wait for a retry are not duplicated by a replay', async () => {
+		it('are not duplicated by a replay while they wait for a retry', async () => {
 			const { hook, leased } = await one();
 			await settle(leased, { kind: 'again', answer: failing, due_at: noon + hour });
 			expect(await again(hook, { deliveries: [leased.delivery] })).toMatchObject({ count: 1 });
 			expect(await lease({ now: noon + hour })).toHaveLength(1);
 		});
 
-		it('are replayed in slices, and start a stopped webhook again', async () => {
+		it('are replayed in slices, and the last slice restarts a stopped webhook', async () => {
 			const { hook, leased } = await one();
 			for (let count = 0; count < 3; count++) await opened(await sent());
 			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 }, url: leased.url });
@@ -209,7 +209,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await lease({ now: noon + day })).toHaveLength(4);
 		});
 
-		it('are not replayed while in flight, nor for another webhook', async () => {
+		it('cannot be replayed while in flight, or through another webhook', async () => {
 			const { hook, leased } = await one();
 			const deliveries = [leased.delivery];
 			expect(await again(hook, { deliveries })).toEqual({
@@ -222,7 +222,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await again(hook, { deliveries })).toMatchObject({ kind: 'replayed', count: 1 });
 		});
 
-		it('are deleted with the person', async () => {
+		it('are deleted when the person is erased', async () => {
 			const { hook, leased } = await one();
 			const fresh = { id: 1, secret: 'c2VjcmV0' };
 			await store.writes.erasePerson({ email_key: 'ann@example.org', fresh, now: noon });

@@ -92,7 +92,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + day })).toEqual([]);
 		});
 
-		it('keeps content, context and messages of others', async () => {
+		it('keeps shared content and the messages to other recipients', async () => {
 			const answer = await send(store, [ann, 'bob@example.org'], { context: { issue: '7' } });
 			await erase();
 			const submission = await store.reads.getSubmission({ id: answer.submission });

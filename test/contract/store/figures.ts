@@ -29,7 +29,7 @@ export function describeFigures(open: OpenEmpty): void {
 		};
 		const record = (...events: ReturnType<typeof eventOf>[]) => store.writes.recordEvents({ events });
 
-		it('count a message once if its bounce is recorded before it is sent', async () => {
+		it('count a message once even if its bounce is recorded before its delivery', async () => {
 			await send(store, ['a@example.org'], { tag: 't', campaign: 'c' });
 			const [leased] = await lease(store);
 			if (leased === undefined) throw new Error('nothing was leased');
@@ -53,7 +53,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect((await store.reads.checkCounts({})).figures).toBe(0);
 		});
 
-		it('of a link count its clicks and the messages with a click, with and without bots', async () => {
+		it('of a link count clicks and clicked messages, both with and without bots', async () => {
 			const first = await sent({ campaign: 'c' });
 			const second = await sent({ campaign: 'c' });
 			const other = await sent({ campaign: 'other' });
@@ -74,7 +74,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect(await store.reads.linkFigures({ campaign: 'unknown' })).toBeNull();
 		});
 
-		it('count by days of the time zone, and are recounted after the zone changes', async () => {
+		it('count by days in the configured time zone, and are recounted after the zone changes', async () => {
 			await send(store, ['a@example.org'], { now: noon + 11 * hour });
 			expect(await figures(store)).toEqual(['2026-03-10 CREATED 1']);
 			await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now: noon });

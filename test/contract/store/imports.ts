@@ -69,7 +69,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await all())[0]?.name).toBe('Ann');
 		});
 
-		it('use the first row of an address and count others as duplicates, across batches', async () => {
+		it('use the first row for each address, and count later rows as duplicates, even in another batch', async () => {
 			await newSubscriber(store, list_id, 'old@example.org');
 			for (const on_conflict of ['update', 'skip'] as const) {
 				const { id } = await session({ on_conflict });
@@ -97,7 +97,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await all()).filter(({ name }) => name === 'Second')).toEqual([]);
 		});
 
-		it('update existing people after batches of new rows, even twice in one batch', async () => {
+		it('update an existing person between new rows, and count a repeated address as a duplicate', async () => {
 			await newSubscriber(store, list_id, 'old@example.org');
 			const { id } = await session();
 			const batches = [['a', 'b'], ['c', 'd'], ['e', 'old', 'a', 'f'], ['g', 'g'], ['h']];
@@ -127,7 +127,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(names.length);
 		});
 
-		it('answer that their list is gone after it was deleted', async () => {
+		it('are answered with list_gone after their list is deleted', async () => {
 			const { id } = await session();
 			await store.writes.deleteList({ id: list_id, now: noon });
 			expect(await put(id, 'email', [['a@example.org']])).toEqual({ kind: 'list_gone' });
@@ -140,7 +140,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await store.reads.getList({ id: list_id }))?.inactive_subscribers_count).toBe(1);
 		});
 
-		it('reactivate only on request, and never after a hard bounce', async () => {
+		it('reactivate people only on request, and never after a hard bounce', async () => {
 			for (const who of ['u', 'h', 'i']) await newSubscriber(store, list_id, `${who}@example.org`);
 			await unsubscribed('u@example.org');
 			await send(store, ['h@example.org']);
@@ -156,7 +156,7 @@ export function describeImports(open: OpenEmpty): void {
 			]);
 		});
 
-		it('read typed values from a meta cell, and reject only rows with an invalid one', async () => {
+		it('read typed values from a meta cell, and reject only rows with an invalid value', async () => {
 			for (const variable of ['city', 'age', 'vip']) await newField(store, variable);
 			const columns = 'email meta meta.city';
 			expect(
@@ -228,7 +228,7 @@ export function describeImports(open: OpenEmpty): void {
 				for (const email of to) expect((await newSubscriber(store, list_id, email)).is_active).toBe(false);
 			});
 
-			it('suppress existing people too, without another change', async () => {
+			it('suppress people who are in the list already, even if nothing else changes', async () => {
 				await load(columns, rows);
 				for (const [email_key = ''] of rows)
 					await store.writes.removeSuppressions({
@@ -244,7 +244,7 @@ export function describeImports(open: OpenEmpty): void {
 			it.each([
 				['skip', [0, 2, 3, 0, 0]],
 				['error', [0, 0, 0, 0, 5]],
-			] as const)('suppress with %s, and leave the rest of the row unchanged', async (on_conflict, counts) => {
+			] as const)('suppress existing people with on_conflict %s, but change nothing else about them', async (on_conflict, counts) => {
 				for (const who of ['c', 'h', 'u', 'x']) await newSubscriber(store, list_id, `${who}@example.org`);
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				await load(columns, [['x@example.org', 'moved away']]);
@@ -278,7 +278,7 @@ export function describeImports(open: OpenEmpty): void {
 				});
 			});
 
-			it('suppress the address in all lists if the setting unsubscribe_scope says so', async () => {
+			it('suppress the address in all lists if unsubscribe_scope is all', async () => {
 				await store.writes.putSettings({ values: { unsubscribe_scope: 'all' }, now: noon });
 				await load(columns, [['u@example.org', 'UNSUBSCRIBED']]);
 				expect(await elsewhere('u@example.org')).toEqual([false, 'UNSUBSCRIBED']);

@@ -62,7 +62,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(got).toEqual([0, 0, 2]);
 		});
 
-		it('count refused messages, but not unsent ones', async () => {
+		it('count messages that a server deferred, but not messages that a worker gave back', async () => {
 			await limit({ send_limit: '2/1h' });
 			await send(store, people('a.test', 3));
 			const [one, other] = await lease(store);
@@ -78,7 +78,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toHaveLength(1);
 		});
 
-		it('for one domain do not delay other domains, and a delay does not count as an attempt', async () => {
+		it('for one domain delay no other domain, and count no attempt for a delayed message', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=2/1h' });
 			const { answer } = await send(store, [...people('slow.test', 5), ...people('fast.test', 3)]);
 			expect(domains(await lease(store))).toEqual([
@@ -90,7 +90,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toEqual([]);
 		});
 
-		it('with * apply to each domain that has no limit itself', async () => {
+		it('with * apply to each domain without its own limit', async () => {
 			await limit({ recipient_domain_limits: 'big.test=3/1h, *=1/1h' });
 			await send(
 				store,
@@ -199,7 +199,7 @@ export function describeLimits(open: OpenEmpty): void {
 			['send_limit', { send_limit: '2/10s' }, undefined],
 			['a limit per sender', { sender_domain_limits: '*=2/10s' }, undefined],
 			['a limit per recipient domain', { recipient_domain_limits: 'a.test=2/10s' }, undefined],
-		])('count messages of a killed worker for their lease and one window more: %s', async (_, values, perSecond) => {
+		])('count a killed worker’s messages during its lease and for one window after the lease: %s', async (_, values, perSecond) => {
 			await limit(values);
 			await send(store, people('a.test', 4));
 			const pace = perSecond === undefined ? {} : { perSecond };
@@ -211,7 +211,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await leaseAt(left + second)).toHaveLength(2);
 		});
 
-		it('delay nothing after a killed worker’s leases have expired and one window has passed', async () => {
+		it('delay no message one window after a killed worker’s leases expire', async () => {
 			await limit({ send_limit: '2/10s' });
 			const { answer } = await send(store, people('a.test', 4));
 			await lease(store);
@@ -273,7 +273,7 @@ export function describeLimits(open: OpenEmpty): void {
 			const ids = async (domain: string, count: number) =>
 				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
 
-			it('delay no message without settings, or until a limit is used up', async () => {
+			it('are listed only after a limit is set and used up', async () => {
 				const [id = ''] = await ids('a.test', 1);
 				expect(await holding(noon)).toEqual([]);
 				expect(await waits(noon)).toEqual([]);
@@ -286,7 +286,7 @@ export function describeLimits(open: OpenEmpty): void {
 				expect(await store.reads.holdsOfMessage({ id, now: noon })).toEqual([]);
 			});
 
-			it('are listed with the number of messages, and when the first and last message may be sent', async () => {
+			it('are listed with the number of waiting messages, and the times when the first and last may be sent', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h, *=1/1h' });
 				await send(store, [...people('a.test', 5), ...people('b.test', 2), ...people('c.test', 1)]);
 				await settleSent(await lease(store), noon);

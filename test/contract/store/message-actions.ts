@@ -69,7 +69,9 @@ export function describeMessageActions(open: OpenEmpty): void {
 		for (const action of ['cancel', 'retry'] as const) {
 			for (const from of messageStates) {
 				const to = table[action][from] ?? 'refused';
-				it(`${action} on a ${from} message: ${to}`, async () => {
+				const changed = to === from ? `keeps the state ${from}` : `changes the state ${from} to ${to}`;
+				const effect = to === 'refused' ? `is refused in the state ${from}` : changed;
+				it(`${effect} on ${action}`, async () => {
 					const id = await into[from](store);
 					expect(await stateOf(store, id)).toBe(from);
 					const { kind } = await act(id, action);
@@ -130,7 +132,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(await lease(store)).toMatchObject([{ message: id }]);
 		});
 
-		it('retries nothing of a canceled campaign', async () => {
+		it('does not retry a message of a canceled campaign', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org');
 			const campaign = await releasedCampaign(store, list_id, 'news');
@@ -140,7 +142,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('uncertain');
 		});
 
-		it('retries nothing to an erased person', async () => {
+		it('does not retry a message to an erased person', async () => {
 			const id = await into.uncertain(store);
 			const fresh = { id: 1, secret: 'c2VjcmV0' };
 			await store.writes.erasePerson({ email_key: 'a@example.org', fresh, now: noon });

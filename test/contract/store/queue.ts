@@ -54,7 +54,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await lease(store, { owner: 'another' })).toEqual([]);
 		});
 
-		it('moves a message from leased to deferred, and back when it is due', async () => {
+		it('moves a message from leased to deferred, and leases the message again when it is due', async () => {
 			const id = await one();
 			await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
 			expect((await store.reads.getMessage({ id }))?.message).toMatchObject({
@@ -86,7 +86,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await settle(2)).toEqual(['lost_lease']);
 		});
 
-		it('renews a lease only for its owner and fence', async () => {
+		it('renews a lease only for its owner', async () => {
 			const id = await one();
 			await lease(store);
 			const until = noon + 3 * hour;
@@ -170,7 +170,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(turns.sort()).toEqual(['a', 'b', 'c']);
 		});
 
-		it('leases only messages of its scope', async () => {
+		it('leases only messages of the given submission or campaign', async () => {
 			const list = await newList(store);
 			await newSubscriber(store, list, 'm@example.org');
 			const campaign = await releasedCampaign(store, list, 'job');

@@ -380,7 +380,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await told(store, campaign)).toEqual(before);
 	});
 
-	it('keep_bodies deletes bodies by their last use, and a send with the same content restores a body', async () => {
+	it('keep_bodies deletes a body after its last use, and a send with the same content restores the body', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const first = await send(store, ['ann@example.org'], bulk);

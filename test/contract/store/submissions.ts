@@ -24,7 +24,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 		const recipients = async (to: string[], more: object) =>
 			(await send(store, to, more)).answer.messages.map((message) => message.to);
 
-		it('skips inactive people for bulk mail of a list, not for transactional mail', async () => {
+		it('skips inactive people for bulk mail of a list, but not for transactional mail', async () => {
 			const list_id = await newList(store);
 			await newSubscriber(store, list_id, 'a@example.org', { is_active: false });
 			expect(await recipients(['a@example.org'], { type: 'BULK', list_id })).toEqual([]);

@@ -40,7 +40,7 @@ export function describeSubscribers(open: OpenEmpty): void {
 			expect(await store.reads.encodeSubscriberTuples({ ...slice, keys: 'all' })).toBeNull();
 		});
 
-		it('can replace, merge and unset meta keys, even hostile ones', async () => {
+		it('have meta keys that a client can replace, merge and unset, even __proto__', async () => {
 			for (const variable of ['city', 'age', '__proto__']) await newField(store, variable);
 			const { id } = await newSubscriber(store, list_id, 'ann@example.org', {
 				meta: { city: 'Oslo', age: '5' },

@@ -79,7 +79,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
-		it('are counted the same when the store only compares them as when it adds them', async () => {
+		it('have the same counts whether the store compares or adds them', async () => {
 			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
 			const rows = ends.map((expires_at) => row(ann, { expires_at }));
 			const compared = await store.reads.compareSuppressions({ rows, now: noon });
@@ -93,7 +93,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			['UNSUBSCRIBED', 1, 0],
 			['SOFTBOUNCED', 1, 0],
 			['MANUAL', 1, 0],
-		] as const)('for %s allow %d transactional and %d bulk messages (22)', async (reason, single, bulk) => {
+		] as const)('with the reason %s allow %d transactional and %d bulk messages (22)', async (reason, single, bulk) => {
 			await add([row(ann, { reason })]);
 			expect((await send(store, [ann])).answer.messages_created).toBe(single);
 			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(bulk);
@@ -140,7 +140,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
 		});
 
-		it('are created after five consecutive soft bounces of one address that span a week', async () => {
+		it('are created once five consecutive soft bounces of one address span a week', async () => {
 			const { id } = await newSubscriber(store, list_id, ann);
 			const fail = async (to: string, at: number) => {
 				await send(store, [to], { now: at });

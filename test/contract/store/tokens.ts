@@ -3,7 +3,7 @@ import type { Store } from '../../../src/store/store.js';
 import { day, fixedClock, hour, noon, type OpenEmpty } from './fixture.js';
 
 export function describeTokens(open: OpenEmpty): void {
-	describe('tokens and keys', () => {
+	describe('a store with tokens and keys', () => {
 		let store: Store;
 		beforeEach(async () => {
 			store = await open(fixedClock);
@@ -12,7 +12,7 @@ export function describeTokens(open: OpenEmpty): void {
 		const create = (sha256: string, name: string, more: { scopes?: string[]; now?: number } = {}) =>
 			store.writes.createToken({ sha256, name, scopes: ['read'], now: noon, ...more });
 
-		it('are found by the hash of the secret, with scopes', async () => {
+		it('finds a token by the hash of its secret, and returns the token’s scopes', async () => {
 			expect(await create('a1', 'shop', { scopes: ['read', 'send'] })).toBe(true);
 			expect(await store.reads.findToken({ sha256: 'a1' })).toEqual({
 				name: 'shop',
@@ -24,7 +24,7 @@ export function describeTokens(open: OpenEmpty): void {
 			expect(await store.reads.findToken({ sha256: '' })).toBeNull();
 		});
 
-		it('are listed but not found after a revocation', async () => {
+		it('lists revoked tokens, but no longer finds them by hash', async () => {
 			await create('a1', 'shop');
 			await create('b1', 'desk', { now: noon + 1 });
 			expect(await store.writes.revokeToken({ name: 'shop', now: noon + hour })).toBe(true);
@@ -36,7 +36,7 @@ export function describeTokens(open: OpenEmpty): void {
 			]);
 		});
 
-		it('include a new key after 90 days, ahead of the old keys', async () => {
+		it('adds a new key after 90 days, ahead of the old keys', async () => {
 			const ensure = (id: number, now: number) =>
 				store.writes.ensureKey({
 					purpose: 'tracking',

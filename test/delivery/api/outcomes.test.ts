@@ -26,7 +26,7 @@ describe('a refused call of a campaign', () => {
 	it.each([
 		'shared',
 		'own',
-	] as const)('ends the run if the service answers 402 (payment required): %s content', (content) => {
+	] as const)('with %s content ends the run if the service answers 402 (payment required)', (content) => {
 		const error = answered(402);
 		const outcome = { kind: 'released', why: 'infrastructure' };
 		expect(settleError(group, content, error)).toEqual({

@@ -57,7 +57,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(missed.length / bounces.length, missed.map(({ name }) => name).join()).toBeLessThanOrEqual(0.02);
 	});
 
-	it('are classified as hard or soft correctly in 90 % of cases, in 85 % for unknown addresses', () => {
+	it('are classified correctly in at least 90 % of cases, or 85 % if the address is unknown', () => {
 		const wrong = pairs.filter(({ recorded, ours }) => ours.hard !== isHard(recorded));
 		expect(pairs.length).toBeGreaterThan(250);
 		expect(wrong.length / pairs.length, wrong.map(({ name }) => name).join()).toBeLessThanOrEqual(0.1);
@@ -72,7 +72,7 @@ describe.skipIf(!hasCorpus)('reports of real systems (needs the corpora)', () =>
 		expect(wrong.filter(({ ours }) => !said.test(ours.diagnostic ?? '')).map(({ name }) => name)).toEqual([]);
 	});
 
-	it('are the only mails recognized as bounces or delivery notices', () => {
+	it('are the only mails in the corpora that are recognized as bounces or delivery notices', () => {
 		const others = files.filter((file) => !bounces.includes(file));
 		const taken = others.filter((file) => recipientsOf(file).length > 0);
 		expect(others.length).toBeGreaterThan(8);
@@ -102,7 +102,7 @@ function namesOf({ bytes }: { bytes: Buffer }, original: boolean): string[] {
 describe.skipIf(!hasOtherCorpus)('reports of older and rarer systems (needs the corpora)', () => {
 	const others = namingFiles();
 
-	it('name the right recipients in at least 95 % of cases, and none where none is expected', () => {
+	it('yield the right recipients in at least 95 % of cases, and never a recipient if a report names none', () => {
 		const wrong = others.filter((file) => {
 			const expected = file.recipients.join();
 			const found = [namesOf(file, false), namesOf(file, true)];

@@ -74,7 +74,7 @@ For questions please contact help@example.net or visit us.
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('has a soft bounce if the report has only its local part', () => {
+	it('has a soft bounce if the report contains only the local part of the address', () => {
 		const bytes = mail(
 			['From: Mail Delivery Subsystem <MAILER-DAEMON@example.org>', 'Subject: Mail Delivery Problem'],
 			'550 5.1.1 Your mail to the following recipients could not be delivered:\n\nann\n',
@@ -85,7 +85,7 @@ For questions please contact help@example.net or visit us.
 		});
 	});
 
-	it('has a soft bounce if only the returned message contains its address', () => {
+	it('has a soft bounce if only the returned message contains the address', () => {
 		const returned = 'To: ann@example.org\nMessage-ID: <3@example.com>';
 		const recipients = [
 			{
@@ -104,7 +104,7 @@ For questions please contact help@example.net or visit us.
 	});
 });
 
-describe('a report is recognized', () => {
+describe('a report', () => {
 	const body =
 		'Your message could not be delivered to the following recipients:\n\n<ann@example.org>: 550 unknown\n';
 
@@ -131,11 +131,11 @@ describe('a report is recognized', () => {
 			'after a From line',
 			['>From MAILER-DAEMON Fri Oct 4 10:00:00 2002', 'From: MAILER-DAEMON@example.net', 'Subject: x'],
 		],
-	])('%s', (_, header) => {
+	])('is recognized %s', (_, header) => {
 		expect(named(mail(header, body))).toEqual(['ann@example.org']);
 	});
 
-	it('as a delivery notice if it reports a successful delivery', () => {
+	it('is a delivery notice if it reports a successful delivery', () => {
 		const body =
 			'Your message has been successfully relayed to the following recipients.\n\n   ann@example.org\n';
 		const header = ['From: MAILER-DAEMON@example.net', 'Subject: Delivery Status Notification (Relay)'];
@@ -145,14 +145,14 @@ describe('a report is recognized', () => {
 		});
 	});
 
-	it('after empty lines, or with CR as its line end', () => {
+	it('is recognized after empty lines, or with CR as its line end', () => {
 		const status = 'Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1';
 		const text = dsn(status).toString().replaceAll('\r\n', '\n');
 		expect(named(Buffer.from(`\n\r\n\n${text}`))).toEqual(['ann@example.org']);
 		expect(named(Buffer.from(text.replaceAll('\n', '\r')))).toEqual(['ann@example.org']);
 	});
 
-	it('with only its own recipient, even if it returns another bounce', () => {
+	it('that returns another bounce yields only its own recipient', () => {
 		const inner = `From: MAILER-DAEMON@a.example\nSubject: failure notice\n\n<inner@example.org>:\n550 5.1.1 unknown\n`;
 		expect(
 			namedBy(
@@ -161,7 +161,7 @@ describe('a report is recognized', () => {
 		).toEqual(['ann@example.org']);
 	});
 
-	it('inside a mail from a mail system, but not inside one from a person', () => {
+	it('is recognized inside a mail from a mail system, but not inside a mail from a person', () => {
 		const inner = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1').toString();
 		const wrap = (from: string) =>
 			mail(
@@ -172,7 +172,7 @@ describe('a report is recognized', () => {
 		expect(named(wrap('Bob <bob@example.com>'))).toEqual(['not_a_report']);
 	});
 
-	it('in a disposition notification about a rejected mail, but not about a deleted one', () => {
+	it('is recognized in a disposition notification about a rejected mail, but not about a deleted mail', () => {
 		const disposition = (text: string) =>
 			mail(
 				[
@@ -192,7 +192,7 @@ describe('a report is recognized', () => {
 		]);
 	});
 
-	it('in a mail from SNS with broken lines', () => {
+	it('is recognized in a mail from Amazon SNS, even if a line of its JSON is broken', () => {
 		const bounce = {
 			bounceType: 'Permanent',
 			bouncedRecipients: [
@@ -222,7 +222,7 @@ describe('a report is recognized', () => {
 		]);
 	});
 
-	it('as a complaint if it has the format of Outlook.com', () => {
+	it('is a complaint if it has the format of Outlook.com', () => {
 		const bytes = mail(
 			[
 				'From: staff@hotmail.com',

@@ -52,7 +52,7 @@ const pieces = [
 ];
 
 describe('hostile mail', () => {
-	it('with changed or missing bytes causes no exception, and each recipient found has an address', () => {
+	it('with changed or missing bytes causes no exception, and yields only recipients with an address', () => {
 		const change = fc.record({
 			at: fc.nat(),
 			byte: fc.integer({ min: 0, max: 255 }),
@@ -85,7 +85,7 @@ describe('hostile mail', () => {
 		);
 	});
 
-	it('yields at most 100 parts and 8 levels, but can yield over 500 recipients', () => {
+	it('is parsed only up to 100 parts and 8 levels, but may have over 500 recipients', () => {
 		const flat = mail(['Content-Type: multipart/mixed; boundary=x'], '--x\n\na\n'.repeat(50_000));
 		expect(parseMail(flat).parts.length).toBe(100);
 		const deep = Array.from(
@@ -101,7 +101,7 @@ describe('hostile mail', () => {
 		expect(report.kind === 'bounce' ? report.recipients.length : 0).toBeGreaterThan(500);
 	});
 
-	it('that returns another bounce gives only the recipient of the outer one', () => {
+	it('that returns another bounce yields only the recipient of the outer bounce', () => {
 		const inner = dsn('Final-Recipient: rfc822; bob@example.org\nAction: failed\nStatus: 5.1.1').toString();
 		const outer = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.2.2', {
 			returned: inner,
@@ -116,7 +116,7 @@ describe('a mail that is expensive to read', () => {
 			Buffer.from(`Content-Type: multipart/mixed; boundary=b\n\n${parts.join('\n')}\n--b--\n`, 'latin1'),
 		).parts;
 
-	it('has its text in other charsets decoded only up to 256 KiB', () => {
+	it('is decoded from charsets other than UTF-8 only up to 256 KiB', () => {
 		const part = `--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(30_000)}`;
 		const [, first, second, third] = partsOf([part, part, part.replace('utf-7', 'utf-8')]);
 		expect([first, second, third].map((one) => one?.lines()[0]?.text)).toEqual(['é', '+AOk-', '+AOk-']);
@@ -162,7 +162,7 @@ describe('the time to read hostile text', () => {
 		}
 	});
 
-	it.each(pieces.map((piece) => [piece]))('is short for whole mails of 100 kB of %j', (piece) => {
+	it.each(pieces.map((piece) => [piece]))('is short for mails that repeat %j up to 100 kB', (piece) => {
 		const text = piece.repeat(100_000 / piece.length);
 		const read = () =>
 			[

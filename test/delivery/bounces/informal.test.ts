@@ -119,7 +119,7 @@ describe('a report in a proprietary form', () => {
 		]);
 	});
 
-	it('is classified by its text, also in HTML and in a Japanese charset', () => {
+	it('is classified by its text, even if the text is HTML or has a Japanese charset', () => {
 		const html =
 			'Delivery has failed to these recipients:<br>\r\n<p>&lt;ann@example.org&gt;:</p>\r\n<b>550 5.1.1</b> no such user';
 		const header = ['From: postmaster@example.net', 'Content-Type: text/html; charset=utf-8'];
@@ -131,7 +131,7 @@ describe('a report in a proprietary form', () => {
 		expect(recipientsOf(japanese)).toEqual([['ann@example.org', 'failed', '5.1.1', 550, true]]);
 	});
 
-	it('yields the part, type and line in which each recipient is named', () => {
+	it('yields the place that names a recipient: the part, its type and the line', () => {
 		const report = readReport(informal('It was undeliverable.\n\n<ann@example.org>:\n550 5.1.1 no\n'));
 		expect(report).toMatchObject({
 			recipients: [{ place: { part: '1', type: 'text/plain', line: 7 }, diagnostic: '550 5.1.1 no' }],

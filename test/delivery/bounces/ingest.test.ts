@@ -40,7 +40,7 @@ const recorded: ReportOutcome = {
 };
 
 describe('a returned mail', () => {
-	it('is matched to its message by the return path it was sent to, whatever its content', async () => {
+	it('is matched to its message by the return path in its envelope, not by its content', async () => {
 		const { asked, ingest } = store(recorded);
 		const bytes = dsn(status, { returned: `Return-Path: <${otherPath}>\nMessage-ID: <${another}@x>` });
 		expect(await ingest(bytes, message)).toBe('bounce');
@@ -73,7 +73,7 @@ describe('a returned mail', () => {
 		expect(asked).toMatchObject([{ recipients: [{ smtp_code }] }]);
 	});
 
-	it('is matched to its message by a return path in the returned message, even in upper case', async () => {
+	it('is matched to its message by an upper-case return path in the returned message', async () => {
 		const { asked, ingest } = store(recorded);
 		await ingest(dsn(status, { returned: `Return-Path: <${path.toUpperCase()}>\nSubject: Hi` }));
 		expect(asked).toMatchObject([{ message, matched: 'return_path' }]);
@@ -86,7 +86,7 @@ describe('a returned mail', () => {
 		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
 	});
 
-	it('with only a Message-ID is a soft bounce if return paths are signed, and a hard one otherwise', async () => {
+	it('with only a Message-ID is a soft bounce if return paths are signed, otherwise a hard bounce', async () => {
 		const returned = `Message-ID: <${message}@example.com>\nSubject: Hi`;
 		const signed = store(recorded);
 		await signed.ingest(dsn(status, { returned }));
@@ -99,7 +99,7 @@ describe('a returned mail', () => {
 		expect(unsigned.asked[0]?.recipients.map(({ hard }) => hard)).toEqual([true]);
 	});
 
-	it('that names a recipient only in the returned message records nothing', async () => {
+	it('is not recorded if only the returned message names a recipient', async () => {
 		const { asked, ingest } = store(recorded);
 		const silent = 'Final-Recipient: LOCAL; root\nAction: failed\nStatus: 5.1.1';
 		expect(await ingest(dsn(silent, { returned: 'To: ann@example.org\nSubject: Hi' }), message)).toBe(
@@ -108,7 +108,7 @@ describe('a returned mail', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('that returns another sender’s message is unmatched without a lookup', async () => {
+	it('is not looked up in the store if it returns another sender’s message', async () => {
 		const { asked, ingest } = store(recorded);
 		expect(await ingest(dsn(status, { returned: 'Message-ID: <1234@example.net>\nSubject: Hi' }))).toBe(
 			'unmatched',

@@ -65,7 +65,7 @@ describe('the SMTP listener for bounces', () => {
 		]);
 	});
 
-	it('answers 451 and logs the error if the database fails, and takes the next mail', async () => {
+	it('logs the error, answers 451 and takes the next mail if the database fails', async () => {
 		let tries = 0;
 		const { replies, log } = await hear(
 			{

@@ -30,7 +30,7 @@ describe('an mbox', () => {
 		expect(await mailsOf(crlf)).toEqual(['A: 1\r\n\r\none\r\n', 'B: 2\r\n\r\ntwo\r\n']);
 	});
 
-	it('can have one mail without an empty line at its end', async () => {
+	it('can end without an empty line', async () => {
 		expect(await mailsOf(`${line}A: 1\n\none\n`)).toEqual(['A: 1\n\none\n']);
 	});
 
@@ -45,7 +45,7 @@ describe('an mbox', () => {
 		expect(await mailsOf(`${line}${text}`)).toEqual([text]);
 	});
 
-	it('is split at a complete From line, even without an empty line before it, if a header follows', async () => {
+	it('needs no empty line before a complete From line if a header follows', async () => {
 		const lines = [
 			line,
 			'From ann@example.org Fri Jul  8 12:08:34 2011\n',
@@ -67,13 +67,13 @@ describe('an mbox', () => {
 
 	it.each([
 		['no header follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\nand so on\n'],
-		['a line of dashes precedes it', '-----\r\nFrom ann@example.org Fri Jul  8 12:08:34 2011\r\nB: 2\r\n'],
+		['the other line is dashes', '-----\r\nFrom ann@example.org Fri Jul  8 12:08:34 2011\r\nB: 2\r\n'],
 		['nothing follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\n'],
 		['the day is invalid', 'From ann@example.org Foo Jul  8 12:08:34 2011\nB: 2\n'],
 		['the time is missing', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
-		['it is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
-		['it is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
-	])('is not split at a From line without an empty line before it if %s', async (_, text) => {
+		['the From line is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
+		['the From line is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
+	])('is not split at a From line right after another line if %s', async (_, text) => {
 		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
 	});
 

@@ -23,7 +23,7 @@ const entry = (...lines: string[]) =>
 	['Reporting-MTA: dns; mx.example.net', '', 'Final-Recipient: rfc822; ann@example.org', ...lines].join('\n');
 
 describe('a delivery status (RFC 3464)', () => {
-	it('yields its servers, envelope id, codes and returned message, with part and line numbers', () => {
+	it('is parsed into its servers, envelope id, recipients and returned message', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'Original-Envelope-Id: job+3D7',
@@ -109,7 +109,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(report.recipients.map((one) => [one.action, one.hard])).toEqual([[action, hard]]);
 	});
 
-	it('with a vague code is classified by its text, with or without the refused command', () => {
+	it('with a vague code is classified by the words of the server’s reply', () => {
 		const status = entry('Action: failed', 'Status: 5.0.0', 'Diagnostic-Code: smtp; 550 User unknown');
 		const notice =
 			'<ann@example.org>: host in.example.org said: 550 User unknown (in reply to RCPT TO command)';
@@ -118,7 +118,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(short(dsn(status))).toEqual(expected);
 	});
 
-	it('is an uncounted soft bounce if the server refused the sender or the content', () => {
+	it('about a refused sender or refused content is a soft bounce that is not counted', () => {
 		for (const said of [
 			'550 5.7.1 Rejected as spam',
 			'550 5.7.26 Unauthenticated email',
@@ -131,7 +131,7 @@ describe('a delivery status (RFC 3464)', () => {
 		}
 	});
 
-	it('may have UTF-8 addresses (RFC 6533), a local name, and no blank lines between recipients', () => {
+	it('may contain UTF-8 addresses (RFC 6533) and local names, without blank lines between recipients', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'Final-Recipient: utf-8; \\x{E9}ric@example.org',
@@ -152,7 +152,7 @@ describe('a delivery status (RFC 3464)', () => {
 		]);
 	});
 
-	it('is also read in the text of a mail without parts, if a mail system sent it', () => {
+	it('may be the text of a mail without parts if a mail system sent the mail', () => {
 		const body = `Sorry.\n\n${entry('Action: failed', 'Status: 5.1.1')}\n\nReturn-Path: <news@example.com>\nMessage-ID: <1@example.com>\n`;
 		const report = delivery(informal(body));
 		expect(report.recipients.map(({ address, hard }) => [address, hard])).toEqual([
@@ -197,7 +197,7 @@ describe('a feedback report (RFC 5965)', () => {
 		}
 	});
 
-	it('without a recipient has the one in To of the returned message, if any', () => {
+	it('takes a missing recipient from the To field of the returned message', () => {
 		const bytes = feedback('Feedback-Type: abuse', 'To: Ann <ann@example.org>\nMessage-ID: <9@example.com>');
 		expect(readReport(bytes)).toMatchObject({
 			recipients: ['ann@example.org'],
@@ -225,7 +225,7 @@ describe('an automatic reply (RFC 3834)', () => {
 		expect(readReport(bytes).kind).toBe('auto_reply');
 	});
 
-	it('from a mail system is a bounce if its text reports one, as Exim’s does', () => {
+	it('is a bounce if a mail system sent it and its text reports a failed delivery', () => {
 		const body =
 			'A message that you sent could not be delivered to one or more of its\nrecipients.\n\n  ann@example.org\n    host in.example.org: 550 5.1.1 no\n';
 		expect(readReport(informal(body, ['Auto-Submitted: auto-replied'])).kind).toBe('bounce');

@@ -76,14 +76,14 @@ describe('a notification of Amazon SES', () => {
 	});
 
 	it.each([
-		['without any code is soft', { emailAddress: 'ann@example.org' }, false],
-		['with only a status is classified by it', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
-		['of a full mailbox is soft', { ...unknown, diagnosticCode: 'smtp; 552 5.2.2 full' }, false],
-	])('about a permanent bounce %s', (_, recipient, hard) => {
+		['a soft bounce if it has no code', { emailAddress: 'ann@example.org' }, false],
+		['a hard bounce if its only code is 5.1.1', { emailAddress: 'ann@example.org', status: '5.1.1' }, true],
+		['a soft bounce if the mailbox is full', { ...unknown, diagnosticCode: 'smtp; 552 5.2.2 full' }, false],
+	])('about a permanent bounce is %s', (_, recipient, hard) => {
 		expect(read(bounce({}, recipient))).toMatchObject({ kind: 'bounce', recipients: [{ hard }] });
 	});
 
-	it('about a transient bounce is a soft bounce if it has a reply, and a delivery notice otherwise', () => {
+	it('about a transient bounce is a soft bounce if it has a reply, otherwise a delivery notice', () => {
 		const silent = { emailAddress: 'ann@example.org' };
 		expect(read(bounce({ bounceType: 'Transient' }, silent))).toMatchObject({ kind: 'delivery_notice' });
 		const full = { ...unknown, status: '4.2.2', diagnosticCode: 'smtp; 452 4.2.2 full' };
@@ -93,7 +93,7 @@ describe('a notification of Amazon SES', () => {
 		});
 	});
 
-	it('about a complaint names the complaining recipient, and counts as feedback if its type is not-spam', () => {
+	it('about a complaint is read as a complaint, or as feedback if its type is not-spam', () => {
 		expect(read(complaint())).toMatchObject({
 			kind: 'complaint',
 			feedback_type: 'abuse',

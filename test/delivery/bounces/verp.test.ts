@@ -22,7 +22,7 @@ describe('a return path', () => {
 		expect(verp().messageOf(address)).toBe(message);
 	});
 
-	it('fits into a local part with the longest prefix', () => {
+	it('has a local part of at most 64 characters, even with the longest prefix', () => {
 		const address = verp('fifteen.letters@example.com').addressFor(message);
 		expect(address.indexOf('@')).toBe(64);
 	});
@@ -37,7 +37,7 @@ describe('a return path', () => {
 				expect(verp(`${prefix}@example.com`).findIn(`To: <${written}>`)).toBe(message);
 	});
 
-	it('is accepted with every current key, and not with a removed one', () => {
+	it('is accepted until its key is removed', () => {
 		const address = verp('bounces@example.com', [oldKey]).addressFor(message);
 		expect(verp().messageOf(address)).toBe(message);
 		expect(verp('bounces@example.com', [newKey]).messageOf(address)).toBeNull();
@@ -77,7 +77,7 @@ describe('a return path', () => {
 		);
 	});
 
-	it('is found in header fields even after a forged one', () => {
+	it('is found in header fields after a forged return path', () => {
 		const forged = verp('bounces@example.com', [{ id: newKey.id, secret: secret(3) }]).addressFor(another);
 		const text = `Delivered-To: ${forged}\nTo: <${verp().addressFor(message)}>\n`;
 		expect(verp().findIn(text)).toBe(message);
@@ -88,7 +88,7 @@ describe('a return path', () => {
 		expect(createVerp('bounces@example.com', [])).toBeNull();
 	});
 
-	it('is found in bounded time among 50,000 forged ones', () => {
+	it('is searched for among 50,000 forged return paths in bounded time', () => {
 		const forged = verp('bounces@example.com', [{ id: newKey.id, secret: secret(3) }]).addressFor(message);
 		expect(verp().findIn(`${forged} `.repeat(50_000))).toBeNull();
 	});

@@ -56,7 +56,7 @@ describe('relaxed canonicalization', () => {
 describe('the fields that a signature covers', () => {
 	const of = (header: string) => signedFields(splitMessage(latin1(`${header}\r\n\r\n`)).fields);
 
-	it('list From twice if it occurs once, and Reply-To once if it is absent', () => {
+	it('include a single From twice, and Reply-To even if it is absent', () => {
 		const { names } = of('From: a@example.com\r\nSubject: x');
 		expect(names.filter((name) => name === 'From')).toHaveLength(2);
 		expect(names.filter((name) => name === 'Reply-To')).toHaveLength(1);

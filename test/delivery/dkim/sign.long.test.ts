@@ -89,7 +89,7 @@ describe('a signed message', () => {
 });
 
 describe.each(dkimVerifiers)('a signature checked by $name (needs $missing)', ({ missing, verify }) => {
-	it.skipIf(missing !== null)('is valid with RSA, Ed25519 and both', async () => {
+	it.skipIf(missing !== null)('is valid with an RSA key, an Ed25519 key, or both', async () => {
 		const { keys, records } = await makeKeys();
 		const messages = await Promise.all(
 			[keys.slice(0, 1), keys.slice(1), keys].map((some) => signMessage(message, some)),
@@ -104,7 +104,7 @@ describe.each(dkimVerifiers)('a signature checked by $name (needs $missing)', ({
 		expect(verify(records, [Buffer.from(relayed, 'latin1')])).toEqual([true]);
 	});
 
-	it.skipIf(missing !== null)('is invalid after any tampering, for either key', async () => {
+	it.skipIf(missing !== null)('is invalid after any tampering, with RSA and with Ed25519', async () => {
 		const { keys, records } = await makeKeys();
 		for (const key of keys) {
 			const tampered = tamperings(await signMessage(message, [key]));

@@ -106,7 +106,7 @@ describe('the sender of notifications', () => {
 		expect(call?.headers.authorization).toBe(`Basic ${Buffer.from('ann:p').toString('base64')}`);
 	});
 
-	it('tries ten times by the schedule with the same id and body, then marks the delivery failed', async () => {
+	it('makes ten scheduled attempts with the same id and body, then marks the delivery failed', async () => {
 		const { calls, url } = await target(status(500));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');
@@ -157,7 +157,7 @@ describe('the sender of notifications', () => {
 		expect(events).toContainEqual({ kind: 'webhook_stopped', webhook_id: hook, url });
 	});
 
-	it('sends a delivery to the new URL if the webhook changes before the old URL answers 410', async () => {
+	it('uses the new URL if the webhook’s URL changes before the old target answers 410', async () => {
 		const fine = await target(status(200));
 		const gone = await target((response) => {
 			const patched = store.writes.patchWebhook({ id: hook, patch: { url: fine.url } });
@@ -172,7 +172,7 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
-	it('calls again at once if a delivery becomes due while a lease finds none', async () => {
+	it('sends a delivery that becomes due while the store answers that none is due', async () => {
 		const fine = await target(status(200));
 		const asked = withResolvers();
 		const recorded = withResolvers();
@@ -223,7 +223,7 @@ describe('the sender of notifications', () => {
 		expect((await running).delivered).toBe(60);
 	});
 
-	it('returns unfinished deliveries when it is stopped, and counts no attempt', async () => {
+	it('returns unfinished deliveries without counting an attempt when it is stopped', async () => {
 		const silent = await target(() => {});
 		const hook = await hookTo(silent.url);
 		for (let count = 0; count < 40; count++) await openedBy(`p${count}@example.org`);

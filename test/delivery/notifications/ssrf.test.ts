@@ -84,7 +84,9 @@ describe(`a private address in one of ${forms.length} forms`, () => {
 		expect(connections).toBe(0);
 	});
 
-	it.each(forms)('is not called by a test of a webhook that was allowed before: %s', async (host) => {
+	it.each(
+		forms,
+	)('is not called by a webhook test after the setting forbids private addresses: %s', async (host) => {
 		const opened = await connect({ kind: 'local', url: ':memory:', create: true }, dependencies());
 		await opened.local?.settings.set({ allow_private_webhooks: 'true' });
 		const hook = await opened.api.webhooks.create({ url: urlOf(host), type: 'OPENED' }).catch(() => null);
@@ -168,7 +170,7 @@ it.each([
 	expect(await refuseTarget(url, nobody)).toBeNull();
 });
 
-it('a name is rejected if one of its addresses is private, and an invalid address is not public', async () => {
+it('a name with one private address is rejected, and an invalid address counts as private', async () => {
 	const both = async () => ['93.184.216.34', '10.0.0.1'];
 	expect(await refuseTarget('http://two.example/', both)).toBe('private_target');
 	expect(isPublicAddress('not an address')).toBe(false);

@@ -125,7 +125,7 @@ describe('a server with PIPELINING', () => {
 		expect(packets[1]).toBe(`RSET\r\n${envelopeTo('b@example.net')}`);
 	});
 
-	it('that refuses the recipient and accepts a copy is disconnected before the body', async () => {
+	it('that refuses the recipient but accepts a Cc address is disconnected before the body', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net', ['c@example.net']));
 		send(mailTo('b@example.net'));
@@ -134,7 +134,7 @@ describe('a server with PIPELINING', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('that refuses one copy of three still gets the mail, and the result names the refused copy', async () => {
+	it('that refuses one of three Cc addresses still gets the mail, and the result names this address', async () => {
 		const { send, hear, ended } = talk();
 		send(mailTo('a@example.net', ['c@example.net', 'd@example.net', 'e@example.net']));
 		await hear('250 Ok', '250 Ok', '250 Ok', '450 4.2.0 Later', '250 Ok', '354 Go');
@@ -151,7 +151,7 @@ describe('replies that do not match the commands', () => {
 		['one too many', ['250 Ok', '250 Ok', '250 Ok', '354 Go'], 'data'],
 		['one too few', ['250 Ok', '354 Go'], 'rcpt'],
 		['a reply to DATA that is not 354', ['250 Ok', '250 Ok', '250 Ok'], 'data'],
-	])('never release the body of a message: %s', async (_name, lines, phase) => {
+	])('make the client close the connection before it sends a body: %s', async (_name, lines, phase) => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -160,7 +160,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('break the dialogue if one accepts the body before the client sends it', async () => {
+	it('make the client close the connection if a reply accepts a body that is not sent yet', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');
@@ -168,7 +168,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('close the connection if one answers no command, and leave earlier outcomes unchanged', async () => {
+	it('make the client close the connection after an extra reply, but change no earlier outcome', async () => {
 		const { send, hear, ended, state, dialogue } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go');
@@ -178,7 +178,7 @@ describe('replies that do not match the commands', () => {
 		expect(await dialogue.send(mailTo('b@example.net'))).toBeNull();
 	});
 
-	it('close the connection if a very long line does not end', async () => {
+	it('make the client close the connection if a very long line does not end', async () => {
 		const { send, hear, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', `250-${'x'.repeat(70_000)}`);
@@ -188,7 +188,7 @@ describe('replies that do not match the commands', () => {
 });
 
 describe('a connection that ends', () => {
-	it('after the dot makes that mail uncertain and leaves the next one unsent', async () => {
+	it('after the final dot makes one mail uncertain, and leaves the next mail unsent', async () => {
 		const { send, hear, dialogue, ended } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -198,7 +198,7 @@ describe('a connection that ends', () => {
 		expect(ended).toMatchObject([{ kind: 'broken', reply: { phase: 'answer', text: 'reset' } }, null]);
 	});
 
-	it('with 421 after one mail leaves the next one unsent', async () => {
+	it('with 421 after one mail leaves the next mail unsent', async () => {
 		const { send, hear, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		send(mailTo('b@example.net'));
@@ -218,7 +218,7 @@ describe('a connection that ends', () => {
 		expect(ended[0]).toMatchObject({ kind: 'refused', reply: { phase: 'rcpt', code: 550 } });
 	});
 
-	it('before the end of a long body leaves that mail broken before its final dot', async () => {
+	it('in the middle of a long body makes the mail broken in the phase "body"', async () => {
 		const { send, hear, dialogue, ended, packets, state } = talk();
 		send({ ...mailTo('a@example.net'), bytes: Buffer.alloc(200_000, `${'x'.repeat(70)}\r\n`) });
 		state.isFull = true;
@@ -256,18 +256,18 @@ describe('the extensions of a server', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SMTPUTF8 BODY=8BITMIME SIZE=4\r\n']);
 	});
 
-	it('reject a message larger than SIZE, unless SIZE is 0', async () => {
+	it('make a message larger than SIZE unsendable, unless SIZE is 0', async () => {
 		const large = { ...mailTo('a@example.net'), bytes: Buffer.alloc(20, 'x') };
 		expect(await talk(['SIZE 10']).dialogue.send(large)).toMatchObject({ kind: 'unsendable' });
 		const { send, packets } = talk(['SIZE 0']);
 		send(large);
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SIZE=20\r\n']);
 	});
+});
 
-	it('do not let an address with a line break add a command', async () => {
-		const { dialogue, packets } = talk();
-		const mail = mailTo('a@example.net>\r\nRCPT TO:<evil@example.net');
-		expect(await dialogue.send(mail)).toMatchObject({ kind: 'unsendable' });
-		expect(packets).toEqual([]);
-	});
+it('an address with a line break cannot add a command', async () => {
+	const { dialogue, packets } = talk();
+	const mail = mailTo('a@example.net>\r\nRCPT TO:<evil@example.net');
+	expect(await dialogue.send(mail)).toMatchObject({ kind: 'unsendable' });
+	expect(packets).toEqual([]);
 });

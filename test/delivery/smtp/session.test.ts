@@ -57,7 +57,7 @@ describe('the opening of a session', () => {
 		]);
 	});
 
-	it('forgets extensions offered before STARTTLS', () => {
+	it('discards extensions that the server offered before STARTTLS', () => {
 		const tracker = new PhaseTracker(() => undefined);
 		tracker.note({ from: 'client', line: 'EHLO me' });
 		tracker.note({ from: 'server', line: '250-mx.test\n250-PIPELINING\n250 STARTTLS' });

@@ -26,7 +26,7 @@ describe('a request', () => {
 		['Microsoft Office/16.0 (Windows NT 10.0; Microsoft Outlook 16.0.17126; Pro)'],
 		['Mozilla/4.0 (compatible; ms-office; MSOffice 16)'],
 		['NodeMail/2 (Javanese edition)'],
-	])('may be by a person with the user agent %s', (userAgent) => {
+	])('may come from a person if its user agent is %s', (userAgent) => {
 		expect(reasonOf(userAgent)).toBeNull();
 	});
 
@@ -52,17 +52,17 @@ describe('a request', () => {
 		['program', 'node'],
 		['robot', 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'],
 		['robot', 'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5'],
-	])('is by a bot (%s) with the user agent %j', (reason, userAgent) => {
+	])('comes from a bot (%s) if its user agent is %j', (reason, userAgent) => {
 		expect(reasonOf(userAgent)).toBe(reason);
 	});
 
-	it('is by a bot if it follows a link with the user agent of Office', () => {
+	it('comes from a bot if the user agent of Office follows a link', () => {
 		const office = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)';
 		expect(reasonOf(office, { kind: 'click' })).toBe('scanner');
 		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');
 	});
 
-	it('is by a bot if its method is HEAD or it has a prefetch header', () => {
+	it('comes from a bot if its method is HEAD or it has a prefetch header', () => {
 		expect(reasonOf(chrome, { method: 'HEAD' })).toBe('head');
 		for (const headers of [
 			{ purpose: 'prefetch' },
@@ -85,7 +85,7 @@ describe('a request', () => {
 describe('clicks on several links of one message', () => {
 	const second = 1_000_000;
 
-	it('are by a bot once three links are clicked within ten seconds', () => {
+	it('come from a bot once three links are clicked within ten seconds', () => {
 		const window = new ClickWindow();
 		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
 			window.isBurst({ message: 'm', link, at: at * second }),
@@ -93,7 +93,7 @@ describe('clicks on several links of one message', () => {
 		expect(clicks).toEqual([false, false, false, false, true, true, true]);
 	});
 
-	it('are by a person if they are slow, and clicks on other messages do not count', () => {
+	it('come from a person if they are slow; clicks on other messages do not count', () => {
 		const window = new ClickWindow();
 		expect([0, 1, 2, 3].map((link) => window.isBurst({ message: 'm', link, at: link * 6 * second }))).toEqual(
 			[false, false, false, false],

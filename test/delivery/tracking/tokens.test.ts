@@ -21,7 +21,7 @@ const ring: Keyring = [old];
 const purposes = fc.constantFrom(...tokenPurposes);
 
 describe('a token', () => {
-	it('identifies its message only for its own purpose, and has 50 characters', () => {
+	it('has 50 characters, and identifies a message for only one purpose', () => {
 		fc.assert(
 			fc.property(fc.uuid(), purposes, purposes, (id, purpose, other) => {
 				const token = signToken(ring, purpose, id);
@@ -67,7 +67,7 @@ describe('a click token', () => {
 	const tokens = clickTokens(ring, message, 41);
 	const token = tokens[7] ?? '';
 
-	it('identifies message and link, in 58 characters that begin with a token of the message', () => {
+	it('has 58 characters, begins with a token of its message, and identifies its link', () => {
 		expect(tokens).toHaveLength(41);
 		expect(new Set(tokens).size).toBe(41);
 		for (const [link, one] of tokens.entries()) {

@@ -13,11 +13,11 @@ describe('a new id', () => {
 	});
 });
 
-describe('the id of a message of a campaign', () => {
+describe('the id of a campaign’s message', () => {
 	const campaign = newUuid(noon);
 	const address = (at: number) => `p${at}@example.org`;
 
-	it('is a UUID of version 8 that starts like the campaign’s and depends on the address', () => {
+	it('is a UUID of version 8 that starts like the campaign’s id and depends on the address', () => {
 		const ids = Array.from({ length: 1000 }, (_, at) => messageUuid(campaign, address(at)));
 		for (const id of ids)
 			expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
@@ -32,6 +32,6 @@ it.each([
 	['News for #city#', 'news-for-2026-11-23'],
 	['#name#', 'campaign-2026-11-23'],
 	['Nr. #1 of 2#', 'nr-1-of-2-2026-11-23'],
-])('a campaign gets its name from the subject "%s" without variables', (subject, name) => {
+])('the name of a campaign is made from its subject without variables: "%s"', (subject, name) => {
 	expect(campaignName(subject, '2026-11-23')).toBe(name);
 });

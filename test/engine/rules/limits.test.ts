@@ -45,14 +45,14 @@ describe('limits', () => {
 		['recipient', '100/1m'],
 		['recipient', 'gmail.com=100/1h, yahoo.com'],
 		['sender', 'a b=1/s'],
-	] as const)('for %s are rejected: "%s"', (scope, text) => {
+	] as const)('of the scope %s are rejected: "%s"', (scope, text) => {
 		expect(parseLimits(scope, text)).toMatchObject({
 			kind: 'error',
 			message: expect.stringContaining('such as'),
 		});
 	});
 
-	it('are rejected if two of one domain have the same period', () => {
+	it('are rejected if two of them have the same domain and period', () => {
 		expect(whyTwice(parsed('recipient', 'gmail.com=100/1h, *=3/s, GMAIL.com=3/60m'))).toBe(
 			'"gmail.com=100/h" and "gmail.com=3/h" have the same period; use one of them',
 		);
@@ -63,7 +63,7 @@ describe('limits', () => {
 	it.each([
 		['gmail=10/m', '"gmail=10/m": no address ends in @gmail'],
 		['gmail.com=10/m, *.example.com=1/s', '"*.example.com=1/s": no address ends in @*.example.com'],
-	])('that no address can match are rejected with the reason: %s', (text, why) => {
+	])('that no address can match are rejected with a reason: %s', (text, why) => {
 		expect(whyNeverMet(parsed('recipient', text))).toContain(why);
 	});
 
@@ -94,7 +94,7 @@ describe('the limits that apply to a message', () => {
 	const keys = (sender: string, recipient: string) =>
 		limitsOn(limits, { sender, recipient }).map(({ key }) => key);
 
-	it('are all limits for its domains', () => {
+	it('include those for all mail and for the domains of its sender and recipient', () => {
 		expect(keys('example.com', 'gmail.com')).toEqual([
 			'all  60000000',
 			'sender example.com 1000000',
@@ -103,7 +103,7 @@ describe('the limits that apply to a message', () => {
 		]);
 	});
 
-	it('count each domain separately if only * covers it', () => {
+	it('count each domain separately if the domain is covered only by *', () => {
 		expect(keys('example.org', 'yahoo.com')).toEqual(['all  60000000', 'recipient yahoo.com 1000000']);
 	});
 });

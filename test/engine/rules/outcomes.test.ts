@@ -38,7 +38,7 @@ const copies = fc.uniqueArray(
 );
 
 describe('outcomes of a bounce report', () => {
-	it('concern recipients of the message only', () => {
+	it('concern only recipients of the message', () => {
 		fc.assert(
 			fc.property(report, copies, (said, others) => {
 				const found = findingsOf({ to: 'ann@a.test', copies: others }, said);

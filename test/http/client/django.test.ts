@@ -74,7 +74,7 @@ describe.skipIf(missing !== null)('the client on a Django service', () => {
 });
 
 describe.skipIf(missing !== null)('the client on a second Django service', () => {
-	it('gets the requested page_size, and treats 403 as 401', async () => {
+	it('gets the requested page_size, and classifies a 403 as exit 4', async () => {
 		const { client, another, stop } = await deploy({ maxPageSize: 50, noChallenge: true });
 		for (let i = 0; i < 12; i++) await client.api.fields.create({ variable: `v${i}`, name: 'V' });
 		expect((await client.api.fields.page({ page_size: 12 })).results).toHaveLength(12);

@@ -45,7 +45,7 @@ describe('field errors', () => {
 		expect(fieldsOf(error)).toEqual(expected);
 	});
 
-	it('give the whole error the message of the first', () => {
+	it('put the first field and its message into the message of the whole error', () => {
 		expect(refusal(400, { to: [[], ['Enter a valid email address.']] }).message).toBe(
 			'to.1: Enter a valid email address.',
 		);
@@ -56,7 +56,7 @@ describe('field errors', () => {
 		expect(refusal(400, deep)).toMatchObject({ code: 'invalid', fields: null });
 	});
 
-	it('have the code of the header if there is only one error', () => {
+	it('take the code from the header if there is only one error', () => {
 		const header = { 'x-error-code': 'reserved' };
 		expect(codes(refusal(400, { name: ['No.'] }, header))).toEqual([['name', 'reserved']]);
 		expect(codes(refusal(400, { name: ['No.', 'Never.'] }, header))).toEqual([
@@ -80,7 +80,7 @@ describe('an error for the whole request', () => {
 		['OAuth', { error: 'bad', error_description: 'No such thing.' }],
 		['the first of several errors', { errors: ['No such thing.'] }],
 		['a text', '"No such thing."'],
-	])('has the message of %s', (_, body) => {
+	])('takes its message from %s', (_, body) => {
 		const error = refusal(404, body);
 		expect(error).toMatchObject({ code: 'not_found', message: 'No such thing.', fields: null });
 	});
@@ -93,11 +93,11 @@ describe('an error for the whole request', () => {
 			'The service answered 502: 502 Bad Gateway',
 		],
 		['a page with a heading', '<html><body><h1>Oops</h1><p>x</p>', 'The service answered 502: Oops'],
-		['a page with neither', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
-		['nothing', '', 'The service answered 502 without a message.'],
+		['a plain page', '<html><body><p>It <b>broke</b></p>', 'The service answered 502: It broke'],
+		['empty', '', 'The service answered 502 without a message.'],
 		['JSON of mailctl', '{"detail": "Broken."}', 'The service answered 502: Broken.'],
 		['JSON without a message', '{"ok": false}', 'The service answered 502 without a message.'],
-	])('from a proxy has the message of %s', (_, body, message) => {
+	])('from a proxy has a readable message if the body is %s', (_, body, message) => {
 		expect(refusal(502, body)).toMatchObject({ code: 'server_error', message });
 	});
 

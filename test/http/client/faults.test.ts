@@ -127,7 +127,7 @@ describe('pages with a next link to another origin', () => {
 });
 
 describe('a call without a complete answer', () => {
-	it('ends with exit 6 at a closed port, and says that nothing was sent', async () => {
+	it('ends with exit 6 if the port is closed, and counts as not sent', async () => {
 		const url = service.url;
 		await service.close();
 		const error = await failure(client({ baseUrl: url }).api.lists.create({ name: 'a', email_reason: 'b' }));
@@ -137,7 +137,7 @@ describe('a call without a complete answer', () => {
 		service = await startHostileService();
 	});
 
-	it('ends with exit 6 at a missing host, and says that nothing was sent', async () => {
+	it('ends with exit 6 if the host does not exist, and counts as not sent', async () => {
 		const error = await failure(client({ baseUrl: 'http://nobody.invalid' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(classify(error).exit).toBe(6);
@@ -146,7 +146,7 @@ describe('a call without a complete answer', () => {
 	it.each<[string, Act]>([
 		['the connection was lost after the request', { kind: 'cut' }],
 		['the connection was lost within the answer', { kind: 'truncated', text: '{"id": 1, "name": "Ne' }],
-	])('ends with exit 6 and an unknown outcome after %s', async (_, act) => {
+	])('ends with exit 6 and an unknown outcome if %s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client().api.lists.create({ name: 'a', email_reason: 'b' }));
 		expect(error).toMatchObject({ code: 'network', unanswered: true, http: null });
@@ -157,7 +157,7 @@ describe('a call without a complete answer', () => {
 	it.each<[string, Act]>([
 		['a server that never answers', { kind: 'silent' }],
 		['a server that answers byte by byte', { kind: 'drip' }],
-	])('ends with exit 6 at its deadline: %s', async (_, act) => {
+	])('ends with exit 6 after its timeout: %s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { timeoutMs: 250 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: true });
@@ -174,7 +174,7 @@ describe('a call without a complete answer', () => {
 		expect(error.message).toBe(`${service.url}: no complete answer within 750 ms`);
 	});
 
-	it('fails before it is sent if a header cannot contain the token, and hides the token', async () => {
+	it('is not sent if a header cannot contain the token, and its error hides the token', async () => {
 		const error = await failure(client({ token: 'two\r\nlines' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(error.message).not.toContain('two');

@@ -72,7 +72,7 @@ describe('every request', () => {
 		);
 	});
 
-	it('never follows the Location of a created record', async () => {
+	it('does not follow the Location of a record that it created', async () => {
 		service.answer({ kind: 'json', status: 201, body: hook, headers: { location: 'http://127.0.0.1:9/' } });
 		await client.api.webhooks.create({ url: hook.url, type: 'OPENED' });
 		expect(service.asked()).toHaveLength(1);
@@ -205,7 +205,7 @@ describe('answers', () => {
 		['a message without id', { ...sent, messages: [{ to: 'a@example.com' }] }],
 		['no count', { messages: [], result: true }],
 		['a result that is a text', { ...sent, result: 'ok' }],
-	])('to a send with %s are bad_answer, and the send is not repeated', async (_, body) => {
+	])('with %s are bad_answer after a send, which is not repeated', async (_, body) => {
 		service.answer(json(body));
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };
 		await expect(client.api.send(message)).rejects.toMatchObject({ code: 'bad_answer' });
@@ -217,12 +217,12 @@ describe('answers', () => {
 		['results that are a list', { results: [] }],
 		['no total', { results: { data: [] } }],
 		['a day without a date', { results: { total: { sent: 0, opened: 0 }, data: [{ sent: 1, opened: 1 }] } }],
-	])('to a report with %s are bad_answer', async (_, body) => {
+	])('with %s are bad_answer after a request for a report', async (_, body) => {
 		service.answer(json(body));
 		await expect(client.api.report({})).rejects.toMatchObject({ code: 'bad_answer' });
 	});
 
-	it('to a send report the campaign and submission that their headers name', async () => {
+	it('with campaign and submission headers pass both ids to onAccepted', async () => {
 		const accepted: unknown[] = [];
 		const onAccepted = (one: unknown) => accepted.push(one);
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };

@@ -35,7 +35,7 @@ describe('the answer to GET /', () => {
 		['another name', { kind: 'json', body: { service: 'other', extensions: ['imports'] } }],
 		['a list', { kind: 'json', body: ['mailctl'] }],
 		['null', { kind: 'json', body: null }],
-	])('is not from mailctl if it is %s, and is not requested again', async (_, act) => {
+	])('identifies another service if it is %s, and GET / is not sent again', async (_, act) => {
 		service.introduce(act);
 		const { api } = client({ remote: { retries: 3 } });
 		expect(await api.capabilities()).toEqual(nobody);
@@ -60,7 +60,7 @@ describe('the answer to GET /', () => {
 		['silence', { kind: 'silent' }, 'network', 2],
 		['a slow answer', { kind: 'drip' }, 'network', 2],
 		['a gzip bomb', { kind: 'bomb', bytes: 65 * 2 ** 20 }, 'bad_answer', 1],
-	])('decides nothing if it is %s: GET / is repeated, and a send is never uncertain', async (_, act, code, asked) => {
+	])('leaves the service unknown if it is %s: no message is sent, and GET / is sent again later', async (_, act, code, asked) => {
 		service.introduce(act);
 		const timeoutMs = act.kind === 'silent' || act.kind === 'drip' ? 1_500 : 60_000;
 		const { api } = client({ remote: { retries: 1, timeoutMs } });
@@ -94,7 +94,7 @@ it('GET / goes to the base URL without a token', async () => {
 	expect(service.seen[0]?.headers).not.toHaveProperty('x-secure-token');
 });
 
-it('GET / is sent once per command', async () => {
+it('GET / is sent once per client', async () => {
 	service.introduce(ours);
 	const { api } = client();
 	await api.capabilities();

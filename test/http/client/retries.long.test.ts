@@ -74,13 +74,13 @@ describe('a request that was not processed is repeated', () => {
 		throttled('0'),
 		unavailable('0'),
 		broken(502),
-	])('except a test of a webhook, which got a $status', async (act) => {
+	])('unless it is a test of a webhook, answered with $status', async (act) => {
 		service.answer(act, { kind: 'empty', status: 204 });
 		await failure(client.api.webhooks.test(1));
 		expect(asked()).toEqual(['GET']);
 	});
 
-	it('until its retries are used up, and then fails with the service’s message: exit 7', async () => {
+	it('until no retries are left, and then fails with the service’s message and exit 7', async () => {
 		service.answer(throttled('0'));
 		const error = await failure(client.api.lists.create(input));
 		expect(error).toMatchObject({ code: 'throttled', message: 'Request was throttled.', retryAfterMs: 0 });
@@ -93,7 +93,7 @@ describe('a request that was not processed is repeated', () => {
 		'86400',
 		'999999999999',
 		'Fri, 20 Nov 2099 08:00:00 GMT',
-	])('unless the service asks to wait for %s', async (retryAfter) => {
+	])('unless Retry-After asks for more than a minute: %s', async (retryAfter) => {
 		service.answer(throttled(retryAfter));
 		const error = await failure(client.api.lists.get(1));
 		expect(error.retryAfterMs).toBeGreaterThan(60_000);
@@ -107,9 +107,29 @@ describe('a request that was not processed is repeated', () => {
 		expect(asked()).toHaveLength(1);
 		await patient.close();
 	});
+
+	it('until the call is aborted', async () => {
+		service.answer(throttled('30'));
+		const stop = new AbortController();
+		const reason = new Error('enough');
+		const lines: string[] = [];
+		const traced = createClient(
+			clientOptions({
+				baseUrl: service.url,
+				remote: { retries: 3 },
+				trace: (line) => {
+					lines.push(line);
+					if (line.startsWith('* trying again')) stop.abort(reason);
+				},
+			}),
+		);
+		await expect(traced.api.lists.get(1, { signal: stop.signal })).rejects.toBe(reason);
+		expect(lines.at(-1)).toBe('* trying again in 30000 ms');
+		await traced.close();
+	});
 });
 
-describe('a request that may have been processed is repeated if repeating is safe', () => {
+describe('a request that may have been processed', () => {
 	const faults: [string, Act][] = [
 		['a 500', broken(500)],
 		['a 502', broken(502)],
@@ -119,7 +139,7 @@ describe('a request that may have been processed is repeated if repeating is saf
 		['a truncated answer', { kind: 'truncated', text: '{' }],
 	];
 
-	it.each(faults)('after %s if it is GET, PUT or DELETE', async (_, act) => {
+	it.each(faults)('is repeated after %s if it is GET, PUT or DELETE', async (_, act) => {
 		const { api } = client;
 		service.answer(act, fine);
 		expect(await api.lists.get(1)).toEqual(list);
@@ -132,7 +152,7 @@ describe('a request that may have been processed is repeated if repeating is saf
 
 	it.each(
 		faults,
-	)('never after %s if it is POST, PATCH, a webhook test, or a send to another service', async (_, act) => {
+	)('is not repeated after %s if it is POST, PATCH, a webhook test, or a send to another service', async (_, act) => {
 		const { api } = client;
 		for (const call of [
 			() => api.lists.create(input),
@@ -147,7 +167,9 @@ describe('a request that may have been processed is repeated if repeating is saf
 		}
 	});
 
-	it.each(faults)('after %s if it is a send to a mailctl server, with one key', async (_, act) => {
+	it.each(
+		faults,
+	)('is repeated with the same key after %s if it is a send to a mailctl server', async (_, act) => {
 		service.introduce(ours);
 		service.answer(act, act, sent);
 		expect(await client.api.send(message)).toMatchObject({ result: true });
@@ -157,7 +179,7 @@ describe('a request that may have been processed is repeated if repeating is saf
 		expect(new Set(keys).size).toBe(1);
 	});
 
-	it('while the first attempt is still being processed', async () => {
+	it('is repeated while the server is still processing the first attempt', async () => {
 		const running: Act = { kind: 'json', status: 409, body: { detail: 'Still running.' } };
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, running, running, sent);
@@ -166,7 +188,7 @@ describe('a request that may have been processed is repeated if repeating is saf
 		expect(await failure(client.api.send(message))).toMatchObject({ code: 'conflict' });
 	});
 
-	it('and stays uncertain after a later 429 or 503, but not after a refusal', async () => {
+	it('remains uncertain if its repetition gets a 429 or 503, but not if its repetition is refused', async () => {
 		const { api } = client;
 		service.answer({ kind: 'cut' }, throttled('61'));
 		expect(await failure(api.lists.delete(1))).toMatchObject({ code: 'throttled', unanswered: true });
@@ -183,14 +205,14 @@ describe('a request that may have been processed is repeated if repeating is saf
 		expect(await failure(api.send(message))).toMatchObject({ code: 'throttled', unanswered: false });
 	});
 
-	it('with the idempotency key of the caller', async () => {
+	it('is repeated with the idempotency key of the caller', async () => {
 		service.introduce(ours);
 		service.answer({ kind: 'cut' }, sent);
 		await client.api.send(message, { idempotencyKey: 'mine' });
 		expect(service.asked().map(({ headers }) => headers['idempotency-key'])).toEqual(['mine', 'mine']);
 	});
 
-	it('after a timeout, with a new timeout for each attempt', async () => {
+	it('is repeated after a timeout, with a new timeout for each attempt', async () => {
 		const hasty = createClient(
 			clientOptions({ baseUrl: service.url, remote: { retries: 1, timeoutMs: 2_000 } }),
 		);
@@ -201,32 +223,12 @@ describe('a request that may have been processed is repeated if repeating is saf
 		await hasty.close();
 	});
 
-	it('and a DELETE succeeds if its repetition after a lost connection gets a 404', async () => {
+	it('succeeds if it is a DELETE whose repetition after a lost connection gets a 404', async () => {
 		const gone: Act = { kind: 'json', status: 404, body: { detail: 'Not found.' } };
 		service.answer({ kind: 'cut' }, gone);
 		await client.api.lists.delete(1);
 		service.answer(throttled('0'), gone);
 		expect(await failure(client.api.lists.delete(1))).toMatchObject({ code: 'not_found' });
-	});
-
-	it('until the call is aborted', async () => {
-		service.answer(throttled('30'));
-		const stop = new AbortController();
-		const reason = new Error('enough');
-		const lines: string[] = [];
-		const traced = createClient(
-			clientOptions({
-				baseUrl: service.url,
-				remote: { retries: 3 },
-				trace: (line) => {
-					lines.push(line);
-					if (line.startsWith('* again')) stop.abort(reason);
-				},
-			}),
-		);
-		await expect(traced.api.lists.get(1, { signal: stop.signal })).rejects.toBe(reason);
-		expect(lines.at(-1)).toBe('* again in 30000 ms');
-		await traced.close();
 	});
 });
 

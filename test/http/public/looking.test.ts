@@ -62,7 +62,7 @@ describe('a link scanner', () => {
 		['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'].flatMap((method) =>
 			Object.keys(agents).map((agent) => [method, agent] as const),
 		),
-	)('that sends %s as %s changes nothing about who gets mail', async (method, agent) => {
+	)('does not change who gets mail by sending %s (user agent: %s)', async (method, agent) => {
 		const before = snapshot();
 		for (const url of addresses()) {
 			const headers = Object.entries(agents).find(([name]) => name === agent)?.[1] ?? {};

@@ -72,7 +72,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('has no English words in another language, except words that both languages share', () => {
+	it('has no English text if its language is not English', () => {
 		const words = (language: Language) => {
 			const { body } = unsubscribePage(
 				{ language, branding: unbranded },
@@ -87,7 +87,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('leaves the language of a text mail undeclared', () => {
+	it('declares no language for the text of a mail', () => {
 		const { body } = textMessagePage(plain, { subject: 'Hei', text: 'Hei' });
 		expect(String(body)).toContain('<main lang="">');
 		expect(String(notFoundPage(plain).body)).toContain('<main>');
@@ -98,7 +98,7 @@ describe('every page', () => {
 		['https://cdn.example/a/logo.png', ' img-src https://cdn.example/a/logo.png;'],
 		['https://cdn.example:8443/a;b,c.png?v=1', ' img-src https://cdn.example:8443/a%3Bb%2Cc.png;'],
 		['data:image/png;base64,AAAA', ' img-src data:;'],
-	])('allows only its own style, its form and the logo %s', (logo, pictures) => {
+	])('has headers that allow only its own style, its form and the logo %s', (logo, pictures) => {
 		for (const { headers, body } of everyPage({ language: 'en', branding: { ...unbranded, logo } })) {
 			const style = /<style>([\s\S]*)<\/style>/.exec(String(body))?.[1] ?? '';
 			const hash = createHash('sha256').update(style).digest('base64');
@@ -164,7 +164,7 @@ describe('an address on a page', () => {
 		['a@example.org', '…\u2060@example.org'],
 		['😀ada@example.org', '😀…\u2060@example.org'],
 		['nonsense', '…'],
-	])('%j is shown as %j', (mailbox, shown) => {
+	])('of a recipient is masked: %j is shown as %j', (mailbox, shown) => {
 		expect(maskedAddress(mailbox)).toBe(shown);
 	});
 
@@ -172,7 +172,7 @@ describe('an address on a page', () => {
 		['News <news@example.com>', 'News (news@example.com)'],
 		['"Birds, bees" <b@example.com>', 'Birds, bees (b@example.com)'],
 		['news@example.com', 'news@example.com'],
-	])('of the sender %j is shown as %j', (mailbox, shown) => {
+	])('of a sender is complete: %j is shown as %j', (mailbox, shown) => {
 		expect(senderName(mailbox)).toBe(shown);
 	});
 });

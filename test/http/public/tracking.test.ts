@@ -117,7 +117,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('appears in the events of its message, counted by type, link, and person or bot', async () => {
+	it('adds to the events of its message, which are counted by type, link, and person or bot', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);
@@ -194,7 +194,7 @@ describe('a tracked link', () => {
 		]);
 	});
 
-	it('that is not exactly a link of the mail gives a 404 page, never a redirect', async () => {
+	it('gives a 404 page, and never a redirect, if it differs from the link in the mail', async () => {
 		const { links, pixel, id } = await mail();
 		const [first = '', second = ''] = links;
 		const o = /\/o\/([\w-]+)/.exec(pixel)?.[1] ?? '';
@@ -290,7 +290,7 @@ describe('unsubscribing', () => {
 				return form;
 			},
 		],
-	])('with one click in the mail program (RFC 8058) works, %s', async (_kind, body) => {
+	])('works with one click in the mail program (RFC 8058): %s', async (_kind, body) => {
 		const url = unsubscribeUrl(await mail());
 		const answer = await ask(url, { method: 'POST', body: body() ?? null });
 		expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
@@ -337,7 +337,7 @@ describe('unsubscribing', () => {
 			expect(await (await fetch(url)).text()).toContain('This list: “Birds &amp; &lt;bees&gt;”');
 		});
 
-		it('ends only the mail of that list, and names it, unless all mail is chosen', async () => {
+		it('ends only the mail of that list, and names the list, unless the person chooses all mail', async () => {
 			expect(await post({ scope: 'list' })).toContain(
 				'a…\u2060@example.org will get no more mail from the list “Birds &amp; &lt;bees&gt;”. Other lists are not affected.',
 			);
@@ -353,12 +353,12 @@ describe('unsubscribing', () => {
 			[{ 'List-Unsubscribe': 'One-Click', scope: 'all' }],
 			[{ scope: 'nonsense' }],
 			[{}],
-		])('ends only the mail of that list if the form has %j', async (fields) => {
+		])('ends only the mail of that list if the form sends %j', async (fields) => {
 			await post(fields);
 			expect(await active()).toEqual([0, 1]);
 		});
 
-		it('offers no choice if the setting says all, or if the list is deleted', async () => {
+		it('offers no choice if unsubscribe_scope is all, or if the list is deleted', async () => {
 			const settings = (unsubscribe_scope: string | null) =>
 				served.store.writes.putSettings({ values: { unsubscribe_scope }, now: 0 });
 			await settings('all');
@@ -378,7 +378,7 @@ describe('unsubscribing', () => {
 		});
 	});
 
-	it('reports that it could not be stored', async () => {
+	it('gives a 503 page if the store fails', async () => {
 		const url = unsubscribeUrl(await mail());
 		served.ports.record = () => Promise.reject(new Error('disk full'));
 		const answer = await ask(url, { method: 'POST' });

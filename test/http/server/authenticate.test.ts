@@ -33,7 +33,7 @@ describe('the look-up of a token in the store', () => {
 		expect(asked.length).toBe(3);
 	});
 
-	it('that fails makes its request fail, and the next request repeats the look-up', async () => {
+	it('makes the request fail if the store fails, and the next request tries again', async () => {
 		let isBroken = true;
 		const shaky = createAuthenticator({
 			findToken: async () => {

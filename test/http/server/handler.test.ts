@@ -37,7 +37,7 @@ describe('bodies', () => {
 		expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
 	});
 
-	it('of pages and slices that the database encodes escape U+2028 too', async () => {
+	it('escape U+2028 even in pages and slices that the database encodes', async () => {
 		await wire('POST', '/sub/lists/', { body: list });
 		const person = { email: 'a@example.com', name: 'é"\u2028\u2029"results":[]' };
 		await wire('POST', '/sub/lists/1/subscribers/', { body: person });
@@ -57,7 +57,7 @@ describe('bodies', () => {
 		['33 levels', '['.repeat(33) + ']'.repeat(33)],
 		['a hundred thousand levels', '['.repeat(100_000)],
 		['a hundred thousand closed levels', '['.repeat(100_000) + ']'.repeat(100_000)],
-	])('of %s are answered with a parse error', async (_, raw) => {
+	])('get a parse error if they contain %s', async (_, raw) => {
 		const answer = await wire('POST', '/sub/lists/', { raw });
 		expect(answer.status).toBe(400);
 		expect(answer.text).toMatch(/^\{"detail":"JSON parse error - .*"\}$/);
@@ -112,7 +112,7 @@ describe('a request with a token', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('for tuples gets the next position in body and header, and a 400 for unknown keys', async () => {
+	it('for tuples gets the next position in the body and in X-Next, and a 400 if keys= is unknown', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
@@ -185,7 +185,7 @@ describe('paths', () => {
 		expect(await wire('GET', path)).toMatchObject({ status: 404, text: '{"detail":"Not found."}' });
 	});
 
-	it('match with percent-encoding, and with a UUID in upper case', async () => {
+	it('match if they are percent-encoded, or have a UUID in upper case', async () => {
 		await wire('POST', '/sub/l%69sts/', { body: list });
 		expect((await wire('GET', '/sub/lists/%31/')).status).toBe(200);
 		const { body } = await wire('POST', '/ext/templates/', { body: { name: 'T', text_body: 'x' } });
@@ -222,7 +222,7 @@ describe('paths', () => {
 });
 
 describe('collections', () => {
-	it('link to their pages with the public URL, and keep other parameters encoded as in DRF', async () => {
+	it('link to their pages with the public URL, and encode other parameters as DRF does', async () => {
 		for (let i = 0; i < 5; i++) await wire('POST', '/sub/lists/', { body: list });
 		const links = async (query: string) => {
 			const { next, previous } = (
@@ -282,7 +282,7 @@ describe('sending', () => {
 	});
 });
 
-describe('extensions', () => {
+describe('the extensions of the API', () => {
 	it.each([
 		['POST', '/ext/imports/', {}],
 		['POST', '/ext/imports/', { key: 'k', list_id: 'x' }],
@@ -328,7 +328,7 @@ describe('failures of the service', () => {
 		expect(answer).toMatchObject({ status: 507, text: '{"detail":"The disk of the service is full."}' });
 	});
 
-	it('give a 503 with a retry time if writes fail, and are logged', async () => {
+	it('are logged, and give a 503 with Retry-After if the database is read-only', async () => {
 		const answer = await failing(new StoreError('read_only', '/var/lib/news.db'));
 		expect(answer).toMatchObject({
 			status: 503,
@@ -360,7 +360,7 @@ describe('failures of the service', () => {
 		[new TypeError('cannot read secret'), unknown],
 		['a text', unknown],
 		[null, unknown],
-	] as const)('are answered without details and logged: %s as %j', async (error, [code, detail]) => {
+	] as const)('are logged, but their details are not sent: %s becomes %j', async (error, [code, detail]) => {
 		const answer = await failing(error);
 		expect(answer).toMatchObject({ status: 500, text: JSON.stringify({ detail }) });
 		expect(answer.headers.get('x-error-code')).toBe(code);
@@ -378,7 +378,7 @@ describe('failures of the service', () => {
 		expect(answer.headers.get('retry-after')).toBe('3');
 	});
 
-	it('make the server not ready, but alive', async () => {
+	it('make /readyz fail, but not /healthz', async () => {
 		await restart({ handler: { ready: async () => 'the disk is full' } });
 		const answer = await wire('GET', '/readyz', { token: null });
 		expect(answer).toMatchObject({
@@ -393,8 +393,8 @@ describe('failures of the service', () => {
 	});
 });
 
-describe('metrics and logs', () => {
-	it('include metrics that Prometheus can read with a Bearer token', async () => {
+describe('the server', () => {
+	it('has metrics that Prometheus can read with a Bearer token', async () => {
 		await restart({
 			handler: {
 				gauges: async () => ({
@@ -435,7 +435,7 @@ describe('metrics and logs', () => {
 		).toBe(true);
 	});
 
-	it('contain one log line for each request, without query, token or body', async () => {
+	it('logs one line for each request, without query, token or body', async () => {
 		await wire('GET', '/sub/lists/?email=secret@example.com');
 		await wire('GET', `/${tokens.admin}/sub`, { token: null });
 		await wire('GET', `/sub/lists/${tokens.admin}/`);

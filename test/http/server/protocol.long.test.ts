@@ -87,7 +87,7 @@ describe('a request near a limit', () => {
 		}
 	});
 
-	it('gets 413 at the limit of a chunked body, and the client can read the answer', async () => {
+	it('gets 413 if its chunked body exceeds the limit, and the client can read the answer', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Transfer-Encoding: chunked\r\n\r\n`);
@@ -132,7 +132,7 @@ describe('a request near a limit', () => {
 		expect(await third.read()).toMatchObject({ status: 201 });
 	});
 
-	it('that gets a 503 is read to its end if its body is short, and the connection continues', async () => {
+	it('is read to its end after a 503 if its body is short, so that the connection continues', async () => {
 		await start({ server: { limits: { maxBytesInFlight: 1000 } } });
 		const wire = await open();
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 60000\r\n\r\n`;
@@ -234,7 +234,7 @@ describe('the limits of one address', () => {
 		expect(await busy.read()).toMatchObject({ status: 200 });
 	});
 
-	it('use the address from a trusted proxy, and do not limit the proxy', async () => {
+	it('apply to the address that a trusted proxy sends, not to the proxy', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { trustProxy: true, limits: { maxConnectionsPerAddress: 1, maxRequestsPerAddress: 1 } },
@@ -406,7 +406,7 @@ describe('a malformed request', () => {
 		['FOO', token, 405, 'Method "FOO" not allowed.'],
 		['get', token, 405, 'Method "get" not allowed.'],
 		['FOO', '', 401, 'Authentication credentials were not provided.'],
-	])('with an unknown method and a body gets a 405, or a 401 without a token: %s, $2', async (method, with_, status, says) => {
+	])('with the unknown method %s and a body gets a $2 (401 only without a token)', async (method, with_, status, says) => {
 		await start();
 		const wire = await open();
 		wire.write(
@@ -431,8 +431,8 @@ describe('a malformed request', () => {
 	});
 });
 
-describe('HTTP features', () => {
-	it('include pipelines, answered in order', async () => {
+describe('a connection', () => {
+	it('answers pipelined requests in order', async () => {
 		await start();
 		const wire = await open();
 		wire.write(post(list) + get('/sub/lists/1/') + post('{') + get('/sub/lists/'));
@@ -442,7 +442,7 @@ describe('HTTP features', () => {
 		expect(JSON.parse((await wire.read())?.body ?? '')).toMatchObject({ count: 1 });
 	});
 
-	it('include pipelines of any length', async () => {
+	it('answers any number of pipelined requests', async () => {
 		await start();
 		const wire = await open();
 		const paths = Array.from(
@@ -454,7 +454,7 @@ describe('HTTP features', () => {
 		expect(await wire.read()).toMatchObject({ status: 201 });
 	});
 
-	it('include Expect: 100-continue, for authorized clients only', async () => {
+	it('sends 100 Continue only to authorized clients', async () => {
 		await start();
 		const head = (secret: string) =>
 			`POST /sub/lists/ HTTP/1.1\r\n${host}X-Secure-Token: ${secret}\r\n${json}Expect: 100-continue\r\nContent-Length: ${list.length}\r\n\r\n`;
@@ -472,7 +472,7 @@ describe('HTTP features', () => {
 		expect(await other.read()).toMatchObject({ status: 417 });
 	});
 
-	it('include a connection that stays open after an unread short body', async () => {
+	it('stays open after a short body that the server does not read', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /nope/ HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nhello${get('/sub/lists/')}`);
@@ -480,14 +480,14 @@ describe('HTTP features', () => {
 		expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('include an answer to an unauthorized client before its body has arrived', async () => {
+	it('answers an unauthorized request before its body arrives', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`POST /sub/lists/ HTTP/1.1\r\n${host}${json}Content-Length: 10000000\r\n\r\n`);
 		expect(await wire.read()).toMatchObject({ status: 401, headers: { connection: 'close' } });
 	});
 
-	it('include absolute URLs and HTTP/1.0', async () => {
+	it('accepts absolute URLs and HTTP/1.0', async () => {
 		await start();
 		const wire = await open();
 		wire.write(get('http://elsewhere.example/sub/lists/?page=1'));
@@ -504,7 +504,7 @@ describe('HTTP features', () => {
 		await old.closed();
 	});
 
-	it('exclude TRACE, like any unknown method', async () => {
+	it('rejects TRACE like any unknown method', async () => {
 		await start();
 		const wire = await open();
 		wire.write(`TRACE /sub/lists/ HTTP/1.1\r\n${host}${token}\r\n`);
@@ -515,7 +515,7 @@ describe('HTTP features', () => {
 		});
 	});
 
-	it('include a signal that tells the handler that the client has disconnected', async () => {
+	it('aborts the handler’s signal when the client disconnects', async () => {
 		let signal: AbortSignal | undefined;
 		await start();
 		deployment.engine.webhooks.test = (_id, call) => {
@@ -532,7 +532,7 @@ describe('HTTP features', () => {
 });
 
 describe('public pages', () => {
-	it('are handled before the API, with the client’s address, and their token is not logged', async () => {
+	it('come before the API, know the client’s address, and leave their token out of the log', async () => {
 		const seen: unknown[] = [];
 		await start({
 			server: {
@@ -631,7 +631,7 @@ describe('public pages', () => {
 		await closing;
 	});
 
-	it('are counted with the API if both share metrics', async () => {
+	it('are counted in the metrics of the API', async () => {
 		const metrics = createMetrics();
 		const publicPages = async () => ({ status: 200, headers: {}, body: 'page' });
 		await start({ server: { publicPages, metrics }, handler: { metrics } });
@@ -666,7 +666,7 @@ describe('public pages', () => {
 		expect(await ask(deployment, 'GET', '/healthz')).toMatchObject({ status: 200 });
 	});
 
-	it('use a proxy’s address header only if the server trusts it', async () => {
+	it('use X-Forwarded-For only if the server trusts its proxy', async () => {
 		const ips: (string | null)[] = [];
 		const publicPages = async ({ ip }: { ip: string | null }) => {
 			ips.push(ip);

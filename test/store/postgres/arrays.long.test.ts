@@ -34,7 +34,7 @@ describePostgres('rows sent as one array per column', (server) => {
 		]);
 	});
 
-	it('can hold integers of 53 bits, and of 64 bits as bigint or text', async () => {
+	it('can hold integers: up to 53 bits as a number, and up to 64 bits as a bigint or text', async () => {
 		const read = await open();
 		await fc.assert(
 			fc.asyncProperty(fc.array(fc.option(fc.maxSafeInteger()), { minLength: 1 }), async (values) => {

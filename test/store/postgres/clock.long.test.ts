@@ -14,7 +14,7 @@ function clockAhead(by: number): Clock {
 	return { now: () => systemClock.now() + by, steady: () => systemClock.steady?.() ?? 0 };
 }
 
-describePostgres('machines whose clocks are ten minutes apart', (server) => {
+describePostgres('a wrong clock', (server) => {
 	async function openTwo() {
 		const url = await server.createProject();
 		const open = async (clock: Clock) => {
@@ -25,7 +25,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		return [await open(clockAhead(0)), await open(clockAhead(10 * minute))] as const;
 	}
 
-	it('do not lease a deferred message before it is due', async () => {
+	it('does not let a machine lease a deferred message before it is due', async () => {
 		const [right, ahead] = await openTwo();
 		await verify(right.store);
 		await send(ahead.store, ['ann@example.org'], { now: ahead.now() });
@@ -44,7 +44,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		expect((await ahead.store.reads.queueState({ now: ahead.now() })).due).toBe(0);
 	});
 
-	it('send each message once', async () => {
+	it('does not make two machines send the same message', async () => {
 		const url = await server.createProject();
 		const sink = await startCountingSink();
 		onTestFinished(() => sink.close());
@@ -77,7 +77,7 @@ describePostgres('machines whose clocks are ten minutes apart', (server) => {
 		expect((await first.local.status()).messages).toEqual({ sent: 60 });
 	});
 
-	it('do not change a fixed clock', async () => {
+	it('is not corrected if it is a fixed clock', async () => {
 		const store = await openPostgresStore({
 			url: await server.createProject(),
 			clock: fixedClock,

@@ -16,7 +16,7 @@ import {
 	startOwn,
 } from '../../support/postgres.js';
 
-describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
+describe.skipIf(!canRunPostgres())('a PostgreSQL server', () => {
 	async function start(options: ServerOptions = {}): Promise<OwnPostgres> {
 		const server = await startOwn(options);
 		onTestFinished(() => server.stop());
@@ -150,7 +150,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server that ends', () => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('accepts no writes as a replica, and doctor warns if commits wait for no replica', async () => {
+	it('accepts no writes as a replica, and doctor warns about commits that do not wait for a replica', async () => {
 		const primary = await start();
 		const url = await primary.createDatabase();
 		await (await openPostgresStore({ url, clock: systemClock, mode: 'create' })).close();

@@ -25,7 +25,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 			(error: unknown) => error,
 		);
 
-	it('is reported with advice and without the password if it is unreachable', async () => {
+	it('is reported with advice and without the password if the store cannot be opened', async () => {
 		const url = await server.createDatabase();
 		const withPassword = with_(url, (place) => {
 			place.password = 'geheim';
@@ -82,7 +82,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		});
 	});
 
-	it('gets no tables from a store that opens only existing databases', async () => {
+	it('gets no tables if the store opens only existing databases', async () => {
 		const url = await server.createDatabase();
 		expect(await failure(url, 'existing')).toMatchObject({ name: 'DatabaseMissing' });
 		await ask(url, 'CREATE TABLE lists (x int)');

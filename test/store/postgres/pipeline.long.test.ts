@@ -48,7 +48,9 @@ describePostgres('statements that wait for no answer', (server) => {
 		],
 	];
 
-	it.each(ways)('roll back their transaction with their own error if they fail %s', async (_, operate) => {
+	it.each(
+		ways,
+	)('roll back their transaction and report their own error if they fail %s', async (_, operate) => {
 		const { database, names } = await open();
 		await expect(database.write(({ sql }) => operate(sql))).rejects.toMatchObject(refused);
 		expect(await names()).toEqual([{ name: 'taken' }]);
@@ -94,7 +96,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		);
 	});
 
-	it('are all rolled back, and the write rejects, if a small one between large ones fails', async () => {
+	it('are all rolled back if a small one between large ones fails, and the write rejects', async () => {
 		const { database, names } = await open();
 		const failing = database.write(async ({ sql }) => {
 			put(sql, 'a'.repeat(100_000));

@@ -29,7 +29,7 @@ import { startPostgresProxy } from '../../support/postgres-proxy.js';
 
 const request = 3;
 
-describePostgres('round trips', (server) => {
+describePostgres('the number of round trips', (server) => {
 	async function open() {
 		const proxy = await startPostgresProxy(await server.createProject());
 		onTestFinished(proxy.close);
@@ -48,7 +48,7 @@ describePostgres('round trips', (server) => {
 		return { store, tripsOf };
 	}
 
-	it('for a page are one, but two for a page of campaigns', async () => {
+	it('is one for a page, and two for a page of campaigns', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		const list = await newList(store);
@@ -74,7 +74,7 @@ describePostgres('round trips', (server) => {
 
 	const people = (count: number) => Array.from({ length: count }, (_, at) => `p${at}@example.org`);
 
-	it('for a request are at most three', async () => {
+	it('is at most three for a request', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		await newField(store, 'city');
@@ -109,7 +109,7 @@ describePostgres('round trips', (server) => {
 		expect(Object.fromEntries(Object.entries(counted).filter(([, trips]) => trips > request))).toEqual({});
 	});
 
-	it('for a send call do not grow with the number of recipients that it skips', async () => {
+	it('is the same for a send call, however many recipients it skips', async () => {
 		const { store, tripsOf } = await open();
 		await verify(store);
 		await suppress(store, people(50));
@@ -120,7 +120,7 @@ describePostgres('round trips', (server) => {
 		expect((await store.reads.getPerson({ email_key: 'p0@example.org' })).left_out).toHaveLength(1);
 	});
 
-	it('for leases, outcomes and opens do not grow with the number of messages', async () => {
+	it('is the same for leases, outcomes and opens, however many messages there are', async () => {
 		const [few, many] = await Promise.all([10, 200].map((count) => tripsOfSending(count)));
 		expect(many).toEqual(few);
 	});
@@ -147,7 +147,7 @@ describePostgres('round trips', (server) => {
 		return { leasing, settling, opening };
 	}
 
-	it.each(Object.entries(growing))('for %s do not grow with the number of rows', async (_, {
+	it.each(Object.entries(growing))('does not grow with the number of rows: %s', async (_, {
 		most,
 		prepare,
 	}) => {
@@ -162,7 +162,7 @@ describePostgres('round trips', (server) => {
 		expect([few, many].map((trips) => Math.max(trips, most))).toEqual([most, most]);
 	});
 
-	it('for a lease do not grow with the number of campaigns that have no due messages', async () => {
+	it('is two for a lease, however many campaigns have no due messages', async () => {
 		const trips = await Promise.all(
 			[1, 5].map(async (count) => {
 				const { store, tripsOf } = await open();
@@ -177,7 +177,7 @@ describePostgres('round trips', (server) => {
 		expect(trips).toEqual([2, 2]);
 	});
 
-	it('for an import grow by at most two if it has a hundred times the rows', async () => {
+	it('grows by at most two if an import has a hundred times the rows', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		const few = await tripsOf(() => importPeople(store, list, people(10)));
@@ -185,7 +185,7 @@ describePostgres('round trips', (server) => {
 		expect(many).toBeLessThanOrEqual(few + 2);
 	});
 
-	it('for an import do not grow with the number of suppressed addresses', async () => {
+	it('is the same for an import, however many addresses are suppressed', async () => {
 		const trips = await Promise.all(
 			[2, 20].map(async (suppressed) => {
 				const { store, tripsOf } = await open();

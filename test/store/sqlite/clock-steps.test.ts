@@ -159,7 +159,7 @@ describe('a clock change while a process runs', () => {
 			await store.close();
 		});
 
-		it('does not change when a limit lets the next message go', async () => {
+		it('does not change the time at which a limit allows the next message', async () => {
 			const store = await begin();
 			await verify(store);
 			await store.writes.putSettings({ values: { send_limit: '1/10m' }, now });

@@ -22,7 +22,7 @@ describe('inspecting a SQLite database', () => {
 		return () => rmSync(folder, { recursive: true, force: true });
 	});
 
-	it('reads it without creating or changing a file', async () => {
+	it('reads the database without creating or changing a file', async () => {
 		const before = readFileSync(path);
 		const found = inspectSqlite(path);
 		expect({
@@ -43,7 +43,7 @@ describe('inspecting a SQLite database', () => {
 		expect(readFileSync(path)).toEqual(before);
 	});
 
-	it('reads a log beside the file, even through a link, and does not checkpoint it', async () => {
+	it('includes the log beside the file, even through a link, without a checkpoint', async () => {
 		const writer = new Database(path);
 		writer.exec("UPDATE settings SET value = 'UTC'");
 		const left = join(folder, 'left.db');
@@ -59,7 +59,7 @@ describe('inspecting a SQLite database', () => {
 		expect([readFileSync(left), readFileSync(`${left}-wal`)]).toEqual(before);
 	});
 
-	it('rejects files of other programs, and creates none', () => {
+	it('rejects files of other programs, and creates no file', () => {
 		const other = join(folder, 'other.db');
 		new Database(other).exec('CREATE TABLE t (a)').close();
 		expect(failure(other)).toMatchObject({ code: 'not_a_database' });

@@ -53,7 +53,7 @@ describe('the writer', () => {
 		expect(groups).toBe(1);
 	});
 
-	it('rejects all waiting operations if a group cannot start, and starts a new group for later ones', async () => {
+	it('rejects a group that cannot start, and starts a new group for later operations', async () => {
 		beforeGroup = () => {
 			groups += 1;
 			if (groups === 1) throw new Error('damaged');
@@ -67,7 +67,7 @@ describe('the writer', () => {
 		expect(groups).toBe(2);
 	});
 
-	it('rejects a group up to the operation that fills the disk, and continues after it', async () => {
+	it('rejects the operation that fills the disk and those before it in its group, but not later ones', async () => {
 		const pages = Number(db.pragma('page_count', { simple: true }));
 		db.pragma(`max_page_count = ${pages}`);
 		const huge = () => db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(100_000));
@@ -118,7 +118,7 @@ describe('the writer', () => {
 		expect(rows()).toEqual([]);
 	});
 
-	it('commits early if a group takes long, and answers its operations before the next group', async () => {
+	it('commits a long group early, and answers its operations before the next group', async () => {
 		maxGroupCosts = 4;
 		await insert(0);
 		const order: string[] = [];
@@ -151,7 +151,7 @@ describe('the writer', () => {
 		expect(copies).toBe(0);
 	});
 
-	it('commits an operation that may wait together with one that may not', async () => {
+	it('commits an operation that may be delayed in the same group as an urgent one', async () => {
 		const patient = writer.write(() => 'patient', { maxDelayMs: 60_000 });
 		const hasty = insert(1);
 		expect([await patient, await hasty]).toEqual(['patient', 1]);

@@ -94,7 +94,7 @@ const reported = async () => {
 const report = async () => (await project.json(['report'])) as { total: Record<string, unknown> };
 
 describe('engine bounces ingest', () => {
-	it('records a hard bounce only once, in message, subscriber and report', async () => {
+	it('records a hard bounce in message, subscriber and report, and counts a second copy as a duplicate', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		expect(returnPath).toMatch(/^bounces\+[a-z2-7]{48}@example\.com$/);
 		const file = await project.file('bounce.eml', bounceOf(returnPath));
@@ -197,7 +197,7 @@ describe('engine bounces ingest', () => {
 		expect((await readdir(join(maildir, 'cur'))).sort()).toEqual(['1:2,S', long, '9:2,S']);
 	});
 
-	it('exits with 75 while the database is locked, moves no mail, and works later', async () => {
+	it('exits with 75 and moves no mail while the database is locked, and succeeds afterwards', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new', 'cur']) await mkdir(join(maildir, name), { recursive: true });

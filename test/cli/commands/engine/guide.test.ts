@@ -112,13 +112,13 @@ it('engine init sets no retention if the user chooses to keep messages for ever'
 	expect(JSON.parse(stdout)).toMatchObject({ value: null });
 });
 
-describe('engine init, if the user leaves it', () => {
+describe('engine init', () => {
 	const questions: readonly (readonly [string, Answers])[] = [
 		['Sender address:', []],
 		['Password of ann', [sender, ['Mail server', 'smtp://ann@127.0.0.1:1']]],
 		['Time zone', [sender, ['Mail server', ''], ['Public URL', '']]],
 	];
-	it.each(questions)('at "%s", creates no database', async (question, before) => {
+	it.each(questions)('creates no database if the user stops at "%s"', async (question, before) => {
 		for (const key of ['\x03', '\x04']) {
 			const { db, result } = await guided([...before, [question, key, 'all']]);
 			expect(result).toMatchObject({

@@ -39,7 +39,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('shows each limit that delays messages, how many messages, and until when', async () => {
+	it('shows each limit that delays messages, the number of delayed messages, and the next sending time', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const limits = 'slow.example=1/1h, *=2/1h';
@@ -65,7 +65,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('stops delivery from pause to resume: send and worker --drain exit with 14', async () => {
+	it('pause makes send and worker --drain exit with 14 until resume', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const paused = { kind: 'manual', reason: 'moving', since: time, retry_at: null, faults: 0 };

@@ -74,7 +74,7 @@ async function deletedMonthsAgo() {
 	return { id, rows, at };
 }
 
-it('messages, why and campaigns print that retention has deleted messages', async () => {
+it('mailctl messages, mailctl why and mailctl campaigns print that retention has deleted messages', async () => {
 	const { id, at } = await deletedMonthsAgo();
 	const told = 'messages before 2026-01-25 are deleted (keep_messages 400d)';
 	expect(await at('messages', 'get', id)).toMatchObject({ code: 3, stderr: expect.stringContaining(told) });

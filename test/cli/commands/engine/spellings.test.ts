@@ -38,7 +38,9 @@ const spellings: Readonly<Record<string, readonly (readonly [given: string, kept
 describe('a setting', () => {
 	const rows = Object.entries(spellings).flatMap(([name, pairs]) => pairs.map((pair) => [name, ...pair]));
 
-	it.each(rows)('%s %j is stored as %j, and apply and diff agree', async (name, given, kept) => {
+	it.each(
+		rows,
+	)('%s with the value %j is stored as %j by settings set and by apply', async (name, given, kept) => {
 		const project = await makeProject();
 		expect(await project.json(['engine', 'settings', 'set', name, given, '--dry-run'])).toMatchObject({
 			with: { value: kept },
@@ -52,7 +54,7 @@ describe('a setting', () => {
 		expect(await project.run(['engine', 'settings', 'get', name])).toMatchObject({ stdout: `${kept}\n` });
 	});
 
-	it('has a row in this test unless it is a secret or a certificate', () => {
+	it('is tested in this file unless it is a secret or a certificate', () => {
 		const others = ['smtp_password', 'smtp_ca'];
 		expect([...Object.keys(spellings), ...others].sort()).toEqual(Object.keys(settingNames).sort());
 	});

@@ -87,7 +87,7 @@ describe('mailctl engine tokens', () => {
 		expect((await project.run(['engine', 'tokens', 'revoke', 'shop', '-y'])).code).toBe(3);
 	});
 
-	it('a command whose token lacks a scope prints the token’s scopes and what to do', async () => {
+	it('create --scope limits a token, and a refused command prints the needed scope and the token’s scopes', async () => {
 		const server = await startServer(project.db);
 		const token = (await create('shop', '--scope', 'send', '-q')).stdout.trim();
 		const remote = ['--base-url', server.baseUrl];
@@ -113,13 +113,15 @@ describe('mailctl engine tokens', () => {
 			hint: 'use a token with the right scope; on the server: mailctl engine tokens create --name NAME --scope SCOPE',
 		});
 	});
+});
 
+describe('a command that needs a local database', () => {
 	it.each([
 		['tokens', 'create'],
 		['bounces', 'ingest'],
 		['restore'],
 		['init'],
-	])('engine %s %s exits with an error before it asks anything if a base URL is given', async (...words) => {
+	])('exits with 2 and asks nothing if --base-url is given: engine %s %s', async (...words) => {
 		const path = ['engine', ...words.filter((word) => word !== undefined)];
 		const remote = ['--base-url', 'http://127.0.0.1:9', ...path];
 		const { code, stderr } = await typing([], (options) => cli(remote, options), 200);

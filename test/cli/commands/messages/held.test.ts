@@ -9,7 +9,7 @@ afterEach(async () => {
 	server = undefined;
 });
 
-it('messages get shows which limit delays a message, and until when', async () => {
+it('mailctl messages get shows which limit delays a message, and when the delay ends', async () => {
 	server = await startFaultServer({});
 	const project = await makeProject({ smtp: server.port });
 	await project.json(['engine', 'settings', 'set', 'recipient_domain_limits', 'slow.example=1/1h']);

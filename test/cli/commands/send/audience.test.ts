@@ -89,7 +89,7 @@ describe('mailctl send to selected people of several lists', () => {
 		expect(why.stdout).toContain('Campaign spring left it out: in excluded list "Staff".\n');
 	});
 
-	it('stores lists and conditions, which campaigns get shows', async () => {
+	it('stores lists and conditions, and the command campaigns get shows both', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		await project.json(send(3, ...words, '--campaign', 'told'));
 		expect(await project.json(['campaigns', 'get', 'told'])).toMatchObject({

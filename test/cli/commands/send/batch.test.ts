@@ -134,7 +134,7 @@ describe('mailctl send --batch', () => {
 		});
 	});
 
-	it('warns about unsubscribe links to this machine only if a request contains one', async () => {
+	it('warns about unsubscribe links to this machine, but not for a request without an unsubscribe link', async () => {
 		const warned = async (request: object) => {
 			const { stderr } = await project.run(batch(await requests(request), 1));
 			return stderr.includes('unsubscribe links point to this machine');
@@ -145,7 +145,7 @@ describe('mailctl send --batch', () => {
 		expect(await warned({ ...plain, text_body: 'Leave: #unsubscribe_url#' })).toBe(true);
 	});
 
-	describe('a batch with numbers instead of texts', () => {
+	describe('with numbers instead of texts', () => {
 		const looks = [
 			['-n', '-o', 'table'],
 			['--preview', 'text'],

@@ -34,7 +34,7 @@ describe('mailctl send --csv', () => {
 			state: string;
 		}[];
 
-	it('sends a message for each row, and reports what happened to each', async () => {
+	it('sends a message for each row, and reports the counts', async () => {
 		const run = await project.run([...agreed(people, '--campaign', 'november'), '-o', 'json']);
 		expect({ code: run.code, document: JSON.parse(run.stdout), said: said(run) }).toEqual({
 			code: 0,
@@ -136,7 +136,7 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #名前#');
 	});
 
-	it('suggests a column’s variable if the message writes its name in another case', async () => {
+	it('suggests the variable of a column if the message writes the variable in another case', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const file = await project.file('city.csv', 'email,City\nann@example.com,Oslo\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
@@ -229,7 +229,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('warns in a preview about errors in any row, and shows the first row in any case', async () => {
+	it('shows the first row in a preview, and warns about errors in all rows', async () => {
 		const file = await project.file(
 			'blank.csv',
 			'email,name,favourite_town\nann@example.com,Ann,\nnobody,No,Rome\nANN@example.com,Ann,Oslo\n',
@@ -258,7 +258,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it.each(['--csv', '--batch'])('reports a missing file of %s before it asks anything', async (flag) => {
+	it.each(['--csv', '--batch'])('rejects a missing file of %s before any question', async (flag) => {
 		const content = flag === '--csv' ? ['--from', 'news@example.com', '--subject', 'x', '--text', 'x'] : [];
 		expect(await project.run(['send', flag, '/nowhere.csv', ...content])).toMatchObject({
 			code: 2,

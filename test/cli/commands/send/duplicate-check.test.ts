@@ -43,14 +43,14 @@ const formats: readonly [format: string, options: CliOptions][] = [
 	['table', { columns: 100 }],
 ];
 
-describe.each(['a database', 'a server'])('repeating an idempotency key on %s', (way) => {
+describe.each(['a database', 'a server'])('send --idempotency-key on %s', (way) => {
 	const run: Run = (words, options) => theWay(way).run(words, options);
 
 	describe.each(formats)('with -o %s', (format, options) => {
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
-		])('reports %s mail as before, and sends nothing', async (what, to, code, outcome) => {
+		])('prints the same answer about %s mail when the key is repeated, and sends nothing', async (what, to, code, outcome) => {
 			const words = [
 				...mail,
 				'--to',
@@ -81,7 +81,7 @@ describe.each(['a database', 'a server'])('repeating an idempotency key on %s', 
 		});
 	});
 
-	it('exits with 0 while the queue is paused, because the mail is already sent', async () => {
+	it('exits with 0 for a repeated key while the queue is paused, because the mail is already sent', async () => {
 		const words = [...mail, '--to', 'ann@example.com', '--idempotency-key', 'paused'];
 		expect(await run(words)).toMatchObject({ code: 0 });
 		await theWay(way).database.run(['engine', 'queue', 'pause']);
@@ -90,7 +90,7 @@ describe.each(['a database', 'a server'])('repeating an idempotency key on %s', 
 		expect(again).toMatchObject({ code: 0, stderr: expect.stringMatching(/\nsent 1\n$/) });
 	});
 
-	it('fails for an invalid key, in a dry run too', async () => {
+	it('rejects an invalid key with exit code 2, also in a dry run', async () => {
 		for (const key of ['', 'a b', 'ä', 'x'.repeat(256)])
 			for (const more of [[], ['-n']])
 				expect(await run([...mail, '--to', 'ann@example.com', '--idempotency-key', key, ...more])).toEqual({

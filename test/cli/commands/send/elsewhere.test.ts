@@ -89,7 +89,7 @@ describe('a send through another service', () => {
 		expect(foreign.writes).toEqual([]);
 	});
 
-	it('asks the service not to track messages with --track off', async () => {
+	it('sets disable_tracking in the request for --track off', async () => {
 		for (const { words, send } of await sends()) {
 			const { code, stdout } = await run([...words, '--track', 'off', '-n', '-o', 'json']);
 			expect({ code, send: JSON.parse(stdout)['send'] }).toEqual({

@@ -53,7 +53,7 @@ const roads = [
 	['api', ['api', 'POST', '/message/send/', '--data', request]],
 ] as const;
 
-describe.each(roads)('send of a single message through mailctl %s', (_, words) => {
+describe.each(roads)('mailctl %s with a single message', (_, words) => {
 	it.each([
 		408, 500, 502, 503, 504, 520,
 	])('exits with 13 (uncertain) if the service answers %d', async (status) => {
@@ -78,7 +78,7 @@ describe.each(roads)('send of a single message through mailctl %s', (_, words) =
 		[{ status: 302, headers: { location: '/elsewhere/' } }, 7],
 		[{ status: 400 }, 5],
 		[{ status: 401 }, 4],
-	])('given the answer %j exits with %d, because nothing was sent', async (answer, code) => {
+	])('concludes from the answer %j that nothing was sent, and exits with %d', async (answer, code) => {
 		const { run } = await startAnswering(answer);
 		expect((await run(words)).code).toBe(code);
 	});
@@ -122,7 +122,7 @@ describe('send of a message that is accepted but must wait', () => {
 		]);
 	});
 
-	it('exits with 14 if the queue is paused, also on a server', async () => {
+	it('exits with 14 if the queue is paused, on a database and on a server', async () => {
 		const sink = await startSmtpSink();
 		opened.push(sink);
 		const project = await makeProject({ smtp: sink.port });

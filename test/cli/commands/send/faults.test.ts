@@ -84,7 +84,7 @@ describe('mailctl send with a failing mail server', () => {
 		expect(await project.json(['report'])).toMatchObject({ total: { sent: 1, hardbounced_percent: 50 } });
 	});
 
-	it('exits with 0 and a hint if the server defers a recipient', async () => {
+	it('exits with 0 and prints a hint if the server defers a recipient', async () => {
 		const project = await start({ at: { RCPT: { answer: '451 4.7.1 greylisted' } } });
 		expect(await project.run([...toAnn, '-q'])).toMatchObject({ code: 0, stderr: '' });
 		const { code, stderr } = await project.run(toAnn);

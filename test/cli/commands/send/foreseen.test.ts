@@ -61,7 +61,7 @@ const refused: readonly [what: string, words: readonly string[], says: string][]
 ];
 
 describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
-	it.each(refused)('fails alike in dry run, preview and send because of %s', async (_what, words, says) => {
+	it.each(refused)('rejects %s alike in a dry run, a preview and a real run', async (_what, words, says) => {
 		const all = inFolder(['send', ...from.filter(() => !words.includes('--from')), ...words, ...audience]);
 		const real = await project.run([...all, '--no-wait']);
 		expect(real).toMatchObject({ code: 5, stderr: expect.stringContaining(`error: ${says}`) });
@@ -91,8 +91,8 @@ const unbegun: readonly [what: string, more: readonly string[], code: number, sa
 	['results on standard output', ['--results', '-'], 2, '--results needs a file'],
 ];
 
-describe.each(Object.entries(audiences))('send of a campaign to %s', (_, audience) => {
-	it.each(unbegun)('fails alike in dry run and send because of %s', async (_what, more, code, says) => {
+describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
+	it.each(unbegun)('rejects %s alike in a dry run and a real run', async (_what, more, code, says) => {
 		const all = inFolder([
 			'send',
 			...from,
@@ -120,7 +120,7 @@ describe.each(Object.entries(audiences))('send of a campaign to %s', (_, audienc
 	});
 });
 
-it('a dry run fails like the real run if the same campaign is unfinished or its name is taken', async () => {
+it('a dry run fails like the real run for an unfinished campaign and for a campaign name in use', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	await project.file('once.ndjson', JSON.stringify(message));
 	const content = [...from, ...subject, '--text', 'unfinished', '--transactional'];

@@ -42,8 +42,8 @@ const agreed: Answers = [
 	['(y/N)', 'y'],
 ];
 
-describe('send on a terminal', () => {
-	it('asks for recipients, sender and content, shows the message, and can send a test first', async () => {
+describe('mailctl send', () => {
+	it('asks on a terminal for recipients, sender and content, shows the message, and can send a test first', async () => {
 		const { code, shown, stdout } = await guided(
 			[],
 			[
@@ -101,7 +101,7 @@ describe('send on a terminal', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([]);
 	});
 
-	it('takes the subject from the heading of a Markdown file, or asks for it', async () => {
+	it('takes the subject from the heading of a Markdown file, and asks for a subject if there is no heading', async () => {
 		const letter = await project.file('letter.md', '# Dear #name#\n\nthe *news*.\n');
 		const { code, shown } = await guided(['--list', '1', '--markdown-file', letter], agreed);
 		expect([code, sentTo()]).toEqual([0, ['ann@example.com']]);
@@ -284,7 +284,7 @@ describe('send on a terminal', () => {
 		});
 	});
 
-	it('exits with 2 without a question if there is no mail server, unless --preview is given', async () => {
+	it('exits with 2 before any question if no mail server is configured, but still asks with --preview', async () => {
 		project = await makeProject();
 		const { code, shown } = await guided([], []);
 		expect([code, shown]).toEqual([2, expect.stringContaining('no mail server is configured')]);

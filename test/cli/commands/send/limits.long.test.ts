@@ -35,7 +35,7 @@ describe('limits on sending', () => {
 		expect(mostIn(1_000)).toBeLessThanOrEqual(2);
 	});
 
-	it('for one domain do not slow down other domains', async () => {
+	it('slow down only mail to the domain that has the limit', async () => {
 		const { sink, times } = await startCountingSink();
 		const project = await makeProject({ smtp: sink.port });
 		await set(project, 'recipient_domain_limits', 'slow.test=1/1s');

@@ -83,7 +83,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it.each([[[]], [['--bulk']]])('sends bulk mail with List-Unsubscribe, given %j', async (words) => {
+	it.each([[[]], [['--bulk']]])('sends bulk mail with List-Unsubscribe for the options %j', async (words) => {
 		await project.json(['engine', 'settings', 'set', 'public_url', 'https://m.example.com']);
 		const { stderr } = await project.run(agreed(...words));
 		expect(stderr).not.toContain('public_url');
@@ -92,7 +92,7 @@ describe('mailctl send --list', () => {
 		);
 	});
 
-	it('omits one-click unsubscription if public_url is http, and warns once', async () => {
+	it('omits one-click unsubscription and warns once if public_url is an http URL', async () => {
 		await project.json(['engine', 'settings', 'set', 'public_url', 'http://m.example.com']);
 		const { code, stderr } = await project.run(agreed());
 		expect({ code, warnings: stderr.split('public_url is http').length - 1 }).toEqual({
@@ -130,7 +130,7 @@ describe('mailctl send --list', () => {
 		[['--expect-count', '2'], '--yes'],
 		[[], '--yes --expect-count N'],
 		[['--confirm', '2'], '--yes --expect-count N'],
-	])('requires both --yes and --expect-count in a script, not %j', async (words, missing) => {
+	])('rejects %j in a script, where both --yes and --expect-count are required', async (words, missing) => {
 		expect(await project.run(send(...words))).toEqual({
 			code: 2,
 			stdout: '',
@@ -151,7 +151,7 @@ describe('mailctl send --list', () => {
 		await foreign.close();
 	});
 
-	it('stages but releases nothing if --expect-count is wrong, and continues with the right count', async () => {
+	it('does not release the staged campaign if --expect-count is wrong, and releases it with the right count', async () => {
 		const job = ['--campaign', 'november'];
 		expect(await project.run(send('--yes', '--expect-count', '3', ...job))).toEqual({
 			code: 2,
@@ -166,7 +166,7 @@ describe('mailctl send --list', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it('continues the campaign if it runs again with the same name, and sends nothing twice', async () => {
+	it('continues the campaign if the same command runs again, and sends nothing twice', async () => {
 		await project.json(agreed('--campaign', 'november', '--no-wait'));
 		expect(sink.received).toEqual([]);
 		const again = await project.run([...agreed('--campaign', 'november'), '-o', 'json']);
@@ -445,7 +445,7 @@ describe('mailctl send --list', () => {
 		]);
 	});
 
-	it('shows the first message but sends nothing with --preview and --dry-run', async () => {
+	it('shows the first message and sends nothing with --preview or --dry-run', async () => {
 		const shown = await project.run(send('--preview', 'text'));
 		expect(shown.stdout).toBe('Hi Ann\n');
 		expect(shown.stderr).toContain('From: news@example.com\nTo: ann@example.com\nSubject: News for Oslo\n');
@@ -477,7 +477,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('marks a released campaign as complete, and canceling the campaign keeps the mark', async () => {
+	it('marks a released campaign as complete, also after its cancellation', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

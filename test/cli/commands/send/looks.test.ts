@@ -28,7 +28,7 @@ const unknown = {
 };
 
 describe('--preview-as', () => {
-	it('shows the message to one subscriber, and exits with 3 if the list lacks the address', async () => {
+	it('shows the message that one subscriber gets, and exits with 3 if the subscriber is inactive', async () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'You asked']);
 		for (const [email, ...more] of [
 			['ann@example.com', '--name', 'Ann'],
@@ -80,7 +80,7 @@ describe('--preview-as', () => {
 	});
 });
 
-describe('send --preview with -o json', () => {
+describe('send --preview as JSON', () => {
 	const hello = [
 		...['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--to', 'bob@example.com'],
 		...['--subject', 'For #name#', '--text', 'Hi #city#', '--html', '<p>Hi</p><img src="a.png">'],
@@ -153,7 +153,7 @@ describe('send --preview with -o json', () => {
 		});
 	});
 
-	it('rejects --eml - with -o json, but accepts it with MAILCTL_OUTPUT=json', async () => {
+	it('rejects --eml - together with -o json, but not with MAILCTL_OUTPUT=json', async () => {
 		const eml = [...hello, '--eml', '-'];
 		expect(await project.run([...eml, '-o', 'json'])).toMatchObject({ code: 2, stdout: '' });
 		const refused = errorOf(await project.run([...eml, '--json']));
@@ -213,7 +213,7 @@ describe('--preview browser', () => {
 		expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"');
 	});
 
-	it('chooses the browser command by the environment', () => {
+	it('takes the browser command from the environment and the operating system', () => {
 		expect(openerOf({ BROWSER: 'firefox --new-tab %s:lynx', SSH_TTY: '/dev/pts/1' }, 'linux')).toEqual([
 			...['firefox', '--new-tab', '%s'],
 		]);

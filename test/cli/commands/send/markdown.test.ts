@@ -37,7 +37,7 @@ describe('--markdown-file', () => {
 		['beside HTML', '# A\n', ['--html', '<p>x</p>'], 'use either --html or --markdown-file, not both'],
 		['without a word', '<!-- -->\n', ['--subject', 'S'], 'contains no text'],
 		['beside a template', '# A\n', ['--template', 'T'], 'use either --markdown-file or --template, not both'],
-	])('makes send exit with 2 %s', async (_what, markdown, more, words) => {
+	])('is rejected %s', async (_what, markdown, more, words) => {
 		const file = await project.file('news.md', markdown);
 		const run = await project.run([...one, '--markdown-file', file, ...more]);
 		expect([run.code, run.stderr]).toEqual([2, expect.stringContaining(words)]);

@@ -36,7 +36,7 @@ describe('rows that send reads from a pipe', () => {
 		['Ctrl-C', csv, 130, 'interrupted'],
 		['Ctrl-C', batch, 130, 'interrupted'],
 		['SIGTERM', csv, 143, 'terminated'],
-	])('are not sent if the command ends with %s before the pipe does', async (name, words, code, message) => {
+	])('are not sent if %s stops the command before the pipe ends', async (name, words, code, message) => {
 		const interrupts = new AbortController();
 		let asked = 0;
 		const stdin = new Readable({
@@ -86,7 +86,7 @@ describe('rows that send reads from a pipe', () => {
 		expect(await readdir(temporary)).toEqual([]);
 	});
 
-	it('make send exit with an error if there is no folder for temporary files', async () => {
+	it('cannot be sent if there is no folder for temporary files', async () => {
 		const run = await project.run([...csv, '-o', 'json'], {
 			stdin: 'email,name\nann@example.com,Ann\n',
 			env: { TMPDIR: join(temporary, 'none') },

@@ -25,7 +25,7 @@ describe('mailctl send --results', () => {
 	];
 	const header = /^line,to,id,state,/;
 
-	it('writes into a named pipe without replacing it by a file', async () => {
+	it('writes into a named pipe, and does not replace the pipe with a file', async () => {
 		const pipe = join(project.folder, 'pipe');
 		runProgram('mkfifo', [pipe]);
 		const reader = spawn('cat', [pipe], { stdio: ['ignore', 'pipe', 'inherit'] });

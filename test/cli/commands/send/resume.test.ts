@@ -148,7 +148,7 @@ describe('an interrupted campaign', () => {
 		expect(sentTo()).toHaveLength(999);
 	});
 
-	it('cannot continue in a dry run if the real run would reject it', async () => {
+	it('is rejected by a dry run of campaigns resume with the error of the real run', async () => {
 		await breakOffBeforeRelease();
 		const wrong = withValues(resume(), { '--expect-count': '7' });
 		const dry = await project.run([...wrong, '-n']);
@@ -158,7 +158,7 @@ describe('an interrupted campaign', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('is named by a dry run of the same send', async () => {
+	it('appears by name in a dry run of the same send', async () => {
 		await breakOffBeforeRelease();
 		const words = send('--csv', people);
 		expect(await project.run([...words, '-n'])).toMatchObject({ code: 0 });
@@ -236,7 +236,7 @@ describe('an interrupted campaign', () => {
 });
 
 describe('an interrupted campaign to a list', () => {
-	it('continues by campaigns resume, and includes new subscribers', async () => {
+	it('is continued by campaigns resume, and then includes new subscribers', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);

@@ -87,7 +87,7 @@ const sends: Readonly<Record<string, readonly string[]>> = {
 };
 
 describe.each(['a database', 'a server'])('previews on %s', (name) => {
-	it.each(Object.entries(sends))('show the mail to %s as it is sent', async (_, line) => {
+	it.each(Object.entries(sends))('show the mail that send delivers to %s', async (_, line) => {
 		const way = wayOf(name);
 		const words = fileNames(way, line);
 		const eml = await way.run([...words, '--eml', '-']);
@@ -115,7 +115,7 @@ describe.each(['a database', 'a server'])('test messages on %s', (name) => {
 		'a list',
 		'a table',
 		'a batch',
-	])('of %s show what the first recipient would read', async (what) => {
+	])('show what the first recipient of %s would read', async (what) => {
 		const way = wayOf(name);
 		const words = fileNames(way, sends[what] ?? []);
 		expect(await way.run([...words, '--test-to', 'me@example.org'])).toMatchObject({ code: 0 });

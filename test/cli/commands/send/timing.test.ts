@@ -25,7 +25,7 @@ describe('mailctl send at a given time', () => {
 	const mail = ['send', '--from', 'news@example.com', '--list', '1', '--subject', 'News', '--text', 'Hi'];
 	const send = (...more: string[]) => [...mail, ...more, '--yes', '--expect-count', '2', '--campaign', 'c'];
 
-	it('returns at once, plans the campaign, and sends it later to everyone not suppressed meanwhile', async () => {
+	it('plans the campaign, returns at once, and omits people suppressed before the planned time', async () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const run = await project.run([...send('--at', '2026-12-01 09:00'), ...at, '-o', 'json']);
 		expect([run.code, JSON.parse(run.stdout)]).toMatchObject([0, { state: 'planned', staged: 2 }]);
@@ -60,7 +60,7 @@ describe('mailctl send at a given time', () => {
 		['--preview', 'text'],
 		['--eml', '-'],
 		['--test-to', 'me@example.com'],
-	])('rejects an invalid time for %s too', async (...look) => {
+	])('rejects an invalid time even with %s', async (...look) => {
 		for (const words of [
 			['--at', '2026-10-31 09:00'],
 			['--window', '9-18'],
@@ -80,7 +80,7 @@ describe('mailctl send at a given time', () => {
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
-	it('prints the planned time in --time-zone too, if its UTC offset differs', async () => {
+	it('also prints the planned time in the zone of --time-zone if that zone’s UTC offset differs', async () => {
 		const now = ['--now', '2026-11-01T10:00:00Z'];
 		const at = async (...zone: string[]) =>
 			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
@@ -98,7 +98,7 @@ describe('mailctl send at a given time', () => {
 			html_body: '<p>Hi</p>',
 		});
 
-	it.each(['--csv', '--batch'])('also plans a campaign from %s', async (flag) => {
+	it.each(['--csv', '--batch'])('plans a campaign from %s', async (flag) => {
 		const file =
 			flag === '--csv'
 				? await project.file('rows.csv', 'email\nzoe@example.com\nyan@example.com\n')
@@ -123,13 +123,14 @@ describe('mailctl send at a given time', () => {
 		expect(sink.received.flatMap(({ to }) => to).sort()).toEqual(['yan@example.com', 'zoe@example.com']);
 	});
 
-	it.each(['here', 'on a server'])('exits with 14 if the window closes while it waits, %s', async (where) => {
+	it.each(['on a database', 'on a server'])('exits with 14 if the window closes first, %s', async (where) => {
 		const open = ['--now', '2026-11-01T16:59:00Z'];
 		await project.json([...send('--window', '09:00-18:00'), '--no-wait', ...open]);
 		const resume = ['campaigns', 'resume', 'c', '--results', join(project.folder, 'results.csv')];
 		const closed = ['--now', '2026-11-01T17:00:00Z'];
 		// With a worker, the server would notice the closed window before the command does.
-		const served = where === 'here' ? null : await startServer(project.db, ['--no-worker', ...closed]);
+		const served =
+			where === 'on a database' ? null : await startServer(project.db, ['--no-worker', ...closed]);
 		onTestFinished(async () => void (await served?.stop()));
 		const env = { HOME: project.folder, MAILCTL_TOKEN: served?.token ?? '' };
 		let isOver = false;

@@ -25,7 +25,7 @@ const send = (file: string, count: number, ...more: string[]) => [
 ];
 
 describe('the output of a campaign', () => {
-	it('counts all intended recipients, and campaigns get and list agree', async () => {
+	it('counts all intended recipients, with equal figures in campaigns get and campaigns list', async () => {
 		const file = await table(['a@example.com', 'b@example.com', 'nobody', 'nobody2', 'nobody3']);
 		const wrong = await project.run(send(file, 5, '--skip-invalid'));
 		expect([wrong.code, wrong.stderr]).toEqual([
@@ -40,7 +40,7 @@ describe('the output of a campaign', () => {
 		expect(await project.json(['campaigns', 'list'])).toEqual([listed]);
 	});
 
-	it('prints equal errors once with their count, but each of them in JSON', async () => {
+	it('prints equal errors as one line with a count, but lists every error in JSON', async () => {
 		const file = await table(Array.from({ length: 30 }, (_, row) => `bad${row}`));
 		const seen = await project.run(send(file, 30));
 		expect(seen.stderr).toContain(
@@ -94,7 +94,7 @@ describe('staging a list', () => {
 	});
 });
 
-describe('a campaign that the user interrupts', () => {
+describe('a send that the user interrupts', () => {
 	/** Sends Ctrl-C when `count` messages are sent. */
 	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {
 		const controller = new AbortController();
@@ -117,7 +117,7 @@ describe('a campaign that the user interrupts', () => {
 		};
 	}
 
-	it('prints how to continue or cancel it, writes the results, and keeps its counts when resumed', async () => {
+	it('prints how to resume or cancel the campaign, writes the results, and keeps the counts for campaigns resume', async () => {
 		const results = join(project.folder, 'r.csv');
 		const words = send(
 			await table(people(600)),

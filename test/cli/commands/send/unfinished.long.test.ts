@@ -92,7 +92,7 @@ const refusedSent = (name: string) =>
 	refusal(`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago`);
 
 describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
-	it('is rejected while the first campaign is unfinished and after it is sent, but works with --again', async () => {
+	it('is rejected before and after the first campaign is finished, unless --again is given', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -118,7 +118,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('is rejected with --again if a repetition is unfinished, unless --campaign gives another name', async () => {
+	it('is rejected despite --again while an earlier repetition is unfinished, unless --campaign gives a new name', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -152,7 +152,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('given --again, continues a staged campaign of the same name, but rejects a finished one', async () => {
+	it('with --again continues a staged campaign of the same name, and is rejected for a finished one', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -337,7 +337,7 @@ describe('send of the same mail to the same recipients', () => {
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('continues the campaign if only the case of the sender’s domain differs, but not with another tag', async () => {
+	it('continues the named campaign if the case of the sender’s domain differs, and is rejected for another tag', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',

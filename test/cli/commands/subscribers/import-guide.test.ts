@@ -75,7 +75,7 @@ it('the import guide prints the format that it detects before it asks about colu
 
 it.each([
 	40, 120,
-])('the import guide finds the address column by its cells and asks about others, at %i columns', async (columns) => {
+])('the import guide finds the address column by its cells and asks about the others, on a terminal %i characters wide', async (columns) => {
 	const { code, shown, json, path, db, run } = await guided(
 		people,
 		[

@@ -73,7 +73,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('skips a duplicate row of the rejects file unless its _code is empty', async () => {
+	it('skips a duplicate row of the rejects file unless the user empties the row’s _code', async () => {
 		const path = await project.file(
 			'people.csv',
 			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('leaves the same columns out of the corrected rejects file of %s as out of the source', async (name, text) => {
+	])('leaves out the same columns in the corrected rejects file of %s as in the source', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
@@ -169,7 +169,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('suppresses addresses with a known disable_reason, and warns about others', async () => {
+	it('suppresses addresses with a known disable_reason, and warns about other reasons', async () => {
 		const path = await project.file(
 			'left.csv',
 			'email,disable_reason\na@x.org,complained\nb@x.org,moved\nc@x.org,on holiday\n',
@@ -188,7 +188,7 @@ describe('mailctl subscribers import', () => {
 		expect(JSON.parse(dry.stdout)).toMatchObject({ unchanged: 3, updated: 0 });
 	});
 
-	it('leaves out columns without a heading only with --map "=-"', async () => {
+	it('rejects columns without a heading, unless --map "=-" leaves them out', async () => {
 		const path = await project.file('people.csv', 'email;;name;\nann@example.com;x;Ann;y\n');
 		for (const how of [[], ['--create-fields']]) {
 			const { code, stderr } = await project.run(words(path, ...how));
@@ -225,7 +225,7 @@ describe('mailctl subscribers import', () => {
 	it.each([
 		['on a database', {}],
 		['on another service', { connect: stripped() }],
-	])('counts the rows of a pipe as unchanged when it imports them again, %s', async (_where, options) => {
+	])('counts the rows of a pipe as unchanged in a second import, %s', async (_where, options) => {
 		const command = words('-', '--rejects', join(project.folder, 'rejects.csv'));
 		const piped = { ...options, stdin: 'email,city\nann@example.com,Oslo\nbob@example.com,Rome\n' };
 		expect(await project.json(command, piped)).toEqual(counts({ read: 2, created: 2 }));
@@ -364,7 +364,7 @@ describe('a column heading in an import', () => {
 		['the name of an object’s own property', '__proto__', '__proto__'],
 		['letters that reverse the direction of text', '\u202egnp.exe', '\\u202egnp.exe'],
 		['a name as long as a page', 'n'.repeat(200_000), `${'n'.repeat(80)}…`],
-	])('with %s is printed escaped and short, and is never stored', async (_, name, shown) => {
+	])('is printed escaped and shortened, and is never stored: %s', async (_, name, shown) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['lists', 'create', '--name', 'L', '--email-reason', 'r']);
 		const file = await project.file('people.csv', `email,"${name}"\nann@example.com,x\n`);

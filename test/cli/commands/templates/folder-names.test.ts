@@ -4,7 +4,7 @@ import { folderNames, sameFolder, templateName } from '../../../../src/cli/comma
 
 const folderOf = (name: string) => folderNames([name]).get(name);
 
-describe('the folder of a template', () => {
+describe('the folder name of a template', () => {
 	it.each([
 		['Welcome to #name|friend#!', 'Welcome to #name%7Cfriend#!'],
 		['Grüße 🎉', 'Grüße 🎉'],
@@ -15,7 +15,7 @@ describe('the folder of a template', () => {
 		['a\nb', 'a%0Ab'],
 		['C:\\x?*"<>|', 'C%3A%5Cx%3F%2A%22%3C%3E%7C'],
 		['~', '%7E'],
-	])('with the name %j is %j, and decodes to the name', (name, folder) => {
+	])('encodes %j as %j, and can be decoded', (name, folder) => {
 		expect(folderOf(name)).toBe(folder);
 		expect(templateName(folder)).toBe(name);
 	});
@@ -30,7 +30,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('gets a suffix if its name is empty, too long, or differs from another only in case or Unicode form', () => {
+	it('gets a suffix for an empty or long name, and for names that differ only in case or Unicode form', () => {
 		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
 		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long, '']);
 		expect([...folders.values()]).toEqual([
@@ -44,7 +44,7 @@ describe('the folder of a template', () => {
 		]);
 	});
 
-	it('is different for each name on every file system', () => {
+	it('is unique on every file system', () => {
 		const name = fc.oneof(
 			fc.string({ unit: 'grapheme', minLength: 1, maxLength: 255 }),
 			fc.string({ unit: fc.constantFrom(...'aA.~%/ \u0000\n2F'), minLength: 1, maxLength: 8 }),

@@ -105,7 +105,7 @@ describe('templates pull', () => {
 		expect(lines(await pull())).toEqual([['updated', 'A', 'A', 'body.html, body.txt']]);
 	});
 
-	it('finds a template’s folder by the subject in it', async () => {
+	it('uses a folder with another name if its subject.txt names the template', async () => {
 		await add('Spring sale');
 		await put({ 'sale/subject.txt': 'Spring sale', 'sale/body.txt': 'Hi' });
 		expect(lines(await pull())).toEqual([['unchanged', 'Spring sale', 'sale', '']]);

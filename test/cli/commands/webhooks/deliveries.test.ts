@@ -73,7 +73,7 @@ describe('the deliveries of a webhook', () => {
 			expect(await project.run(['webhooks', ...argv])).toMatchObject({ code });
 	});
 
-	it('keep their ids if webhooks replay sends them again, by id or with --since', async () => {
+	it('keep their ids if the command webhooks replay sends them again', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		await work();
@@ -90,7 +90,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: first?.id, state: 'delivered', attempts: 3 }]);
 	});
 
-	it('are sent at once if the user replays them while they wait, and keep their ids', async () => {
+	it('keep their ids when a replay sends them before the next attempt is due', async () => {
 		await hookTo(503);
 		await opened('ann@example.org');
 		await work();
@@ -105,7 +105,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: waiting?.id, state: 'pending', attempts: 2 }]);
 	});
 
-	it('stop with a message if the target answers 410, and start again after a replay', async () => {
+	it('stop with a message when the target answers 410, until the user replays them', async () => {
 		await hookTo(410);
 		await opened('ann@example.org');
 		const run = await project.run(['worker', '--drain']);
@@ -121,7 +121,7 @@ describe('the deliveries of a webhook', () => {
 		expect(target?.received).toHaveLength(2);
 	});
 
-	it('have one signing secret, and two after a rotation; dropping the old one needs --yes', async () => {
+	it('are signed with two secrets after a rotation; the next rotation needs --yes', async () => {
 		const secrets = async (...argv: string[]) =>
 			(await project.json(['webhooks', 'secret', ...argv])) as {
 				secret: string;

@@ -125,7 +125,7 @@ describe('mailctl webhooks listen', () => {
 		expect(verified).toEqual([false, false, false, true]);
 	});
 
-	it('exits with 12 if no call arrives, and removes its webhook', async () => {
+	it('exits with 12 if no call arrives, and removes its webhooks', async () => {
 		const { code, stdout, stderr } = await project.run([
 			...['webhooks', 'listen', '--register', '--once', '--wait', '50ms', '-o', 'json'],
 		]);
@@ -144,7 +144,7 @@ describe('mailctl webhooks listen', () => {
 			await project.json(['engine', 'settings', 'unset', 'allow_private_webhooks']);
 		});
 
-		it('asks the user to set allow_private_webhooks, and continues', async () => {
+		it('sets allow_private_webhooks after the user agrees, and continues', async () => {
 			const { code, stderr } = await typing([['allow_private_webhooks', 'y']], (options) =>
 				project.run(words, options),
 			);
@@ -169,7 +169,7 @@ describe('mailctl webhooks listen', () => {
 		});
 	});
 
-	it('exits with 130 on Ctrl-C, and removes its webhook', async () => {
+	it('exits with 130 on Ctrl-C, and removes its webhooks', async () => {
 		const interrupt = new AbortController();
 		const { running, heard } = listen(['--register'], { interrupts: interrupt.signal });
 		await heard(/registered webhooks (\d+)/);

@@ -164,7 +164,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('counts a typed value as unchanged if the subscriber has the same value', async () => {
+	it('counts numbers and booleans as unchanged if the subscriber has the same values', async () => {
 		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
 		await project.json(['fields', 'create', '--variable', 'vip', '--name', 'Vip']);
 		const line = (n: number) =>
@@ -212,7 +212,7 @@ describe('a dry run on a database', () => {
 		return plan;
 	}
 
-	it('counts erased addresses, suppressions, and values that become too long together with stored ones', async () => {
+	it('predicts the counts for erased addresses, suppressed addresses, and meta that becomes too long', async () => {
 		await project.json(['fields', 'create', '--variable', 'bio', '--name', 'Bio']);
 		await project.json(['fields', 'create', '--variable', 'cv', '--name', 'CV']);
 		const long = 'x'.repeat(40_000);

@@ -107,7 +107,7 @@ it.each(files)('an import accepts %s', async (_, file, options, states) => {
 	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
 });
 
-it('an unknown state word rejects the whole file, or only its row if the input is a pipe', async () => {
+it('an import with unknown state words rejects a whole file, but only the affected rows of standard input', async () => {
 	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
 	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
 	const mapped = ['--map', 'Status=state'];
@@ -125,7 +125,7 @@ it('an unknown state word rejects the whole file, or only its row if the input i
 	]);
 });
 
-it('an import reads all columns of an export by mailctl', async () => {
+it('an import of a file that mailctl exported changes no subscriber', async () => {
 	const path = await project.file(
 		'people.csv',
 		'email,disable_reason\na@e.org,UNSUBSCRIBED\nb@e.org,\nc@e.org,moved\n',

@@ -325,8 +325,8 @@ describe('--resume', () => {
 	});
 });
 
-describe('the path of rejected rows', () => {
-	it('may be /dev/null but not a directory', async () => {
+describe('--rejects', () => {
+	it('accepts /dev/null but not a directory', async () => {
 		const path = await project.file('people.csv', people(3));
 		expect((await project.run(words(path, '--rejects', '/dev/null'))).code).toBe(9);
 		expect(await project.run(words(path, '--rejects', project.folder))).toMatchObject({
