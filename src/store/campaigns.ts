@@ -54,7 +54,7 @@ interface ListedPerson {
 	meta: Readonly<Record<string, unknown>>;
 }
 
-/** Subscribers of another service's list, which may have changed: `first` deletes the rows staged before. */
+/** Subscribers of another service's list. The list may have changed, so `first` deletes rows of earlier runs. */
 export interface ListedPeople {
 	campaign: Uuid;
 	list_id: number;

@@ -84,7 +84,7 @@ export type QuoteFault = 'unclosed_quote' | 'stray_quote';
 
 interface Scanned {
 	spans: RowSpan[];
-	/** Number of bytes that spans and blank lines take. Pass the rest again with more data. */
+	/** Number of bytes in the spans and blank lines. Pass the remaining bytes again with more data. */
 	used: number;
 	line: number;
 	/** Set if the row at `used` exceeds the maximum length. `fault` is null if its quotes are valid so far. */

@@ -95,7 +95,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('is the record whose name equals the typed text, else starts with it, else contains it', async () => {
+	it('selects the record whose name equals the typed text, else starts with it, else contains it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -197,7 +197,7 @@ describe('a missing value', () => {
 		expect(added).toMatchObject({ code: 0, stdout: expect.stringContaining('https://mail.example.com') });
 	});
 
-	it('can be a text that the user writes in $EDITOR for templates create', async () => {
+	it('of `templates create` can be written in $EDITOR', async () => {
 		const { run } = await makeProject();
 		const env = { EDITOR: `sh -c 'echo Hello > "$0"'` };
 		const words = ['templates', 'create', '--name', 'Welcome'];

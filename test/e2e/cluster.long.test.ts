@@ -82,7 +82,7 @@ describe('the cluster', () => {
 			expect([name, (await read(name)).length > 0]).toEqual([name, true]);
 	});
 
-	it('gives each mailctl service a command and variables that it reads', async () => {
+	it('gives each mailctl service a command, and only environment variables that mailctl reads', async () => {
 		const { services } = parseYaml(await read('compose.yaml'), { merge: true }) as Compose; // the test checks only the services of mailctl
 		const ours = Object.entries(services).filter(([, { image }]) => image === 'mailctl');
 		expect(ours.map(([name]) => name)).toEqual(['serve-1', 'serve-2', 'worker-1', 'worker-2']);

@@ -138,7 +138,7 @@ export class ForeignCampaigns implements Campaigns {
 		return (await add('last', [])).ack;
 	};
 
-	/** Sends all waiting messages. Throws `conflict` if the campaign is not released, and errors of the store. */
+	/** Sends all waiting messages. Throws errors of the store, and `conflict` if the campaign is not released. */
 	async deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered> {
 		const { connections, rate, uncertain, onProgress } = how;
 		const campaigns = await this.#writing(id);

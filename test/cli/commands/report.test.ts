@@ -153,7 +153,7 @@ describe('mailctl report', () => {
 	});
 
 	describe('on a service without extensions', () => {
-		it('ends on the same day with --last as without dates', async () => {
+		it('covers days up to the same last day with --last and without dates', async () => {
 			const asked: unknown[] = [];
 			const connect = stripped({
 				change: (api) => ({

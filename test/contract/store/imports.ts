@@ -97,7 +97,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await all()).filter(({ name }) => name === 'Second')).toEqual([]);
 		});
 
-		it('update an existing person between new rows, and count a repeated address as a duplicate', async () => {
+		it('update an existing person among new people, and count a repeated address as a duplicate', async () => {
 			await newSubscriber(store, list_id, 'old@example.org');
 			const { id } = await session();
 			const batches = [['a', 'b'], ['c', 'd'], ['e', 'old', 'a', 'f'], ['g', 'g'], ['h']];

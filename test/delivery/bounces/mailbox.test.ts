@@ -73,7 +73,7 @@ describe('an mbox', () => {
 		['the time is missing', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
 		['the From line is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
 		['the From line is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
-	])('is not split at a From line right after another line if %s', async (_, text) => {
+	])('is not split at a From line without a blank line before it if %s', async (_, text) => {
 		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
 	});
 

@@ -218,7 +218,7 @@ describe('a connection that ends', () => {
 		expect(ended[0]).toMatchObject({ kind: 'refused', reply: { phase: 'rcpt', code: 550 } });
 	});
 
-	it('in the middle of a long body makes the mail broken in the phase "body"', async () => {
+	it('in the middle of a long body gives the mail the result "broken" in the phase "body"', async () => {
 		const { send, hear, dialogue, ended, packets, state } = talk();
 		send({ ...mailTo('a@example.net'), bytes: Buffer.alloc(200_000, `${'x'.repeat(70)}\r\n`) });
 		state.isFull = true;

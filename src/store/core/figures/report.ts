@@ -234,7 +234,7 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	});
 }
 
-/** Counts inactive subscribers by their first lasting suppression, or by their joining if that came later. */
+/** Counts an inactive subscriber at the time of the first lasting suppression, or of joining if that is later. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],

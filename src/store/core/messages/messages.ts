@@ -301,7 +301,7 @@ async function eventsOf(
 		}));
 }
 
-/** The reply of a bounce report is in the event of the same time. Reports about copies and complaints have no event. */
+/** A bounce report has its reply in the event with the same time. Reports about copies and complaints have no event. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic

@@ -117,7 +117,7 @@ describe('a send that the user interrupts', () => {
 		};
 	}
 
-	it('prints how to resume or cancel the campaign, writes the results, and keeps the counts for campaigns resume', async () => {
+	it('prints how to resume or cancel the campaign, writes the results, and stores the counts, which `campaigns resume` prints', async () => {
 		const results = join(project.folder, 'r.csv');
 		const words = send(
 			await table(people(600)),

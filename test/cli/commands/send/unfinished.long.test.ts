@@ -152,7 +152,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('with --again continues a staged campaign of the same name, and is rejected for a finished one', async () => {
+	it('continues a staged campaign of the same name with --again, but is rejected for a finished one', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
