@@ -28,7 +28,7 @@ import {
 	optional,
 	withDefault,
 } from '../../src/api/schema/fields.js';
-import { trimWhitespace } from '../../src/api/schema/python.js';
+import { parseInteger, trimWhitespace } from '../../src/api/schema/python.js';
 import { fieldSet, type Infer } from '../../src/api/schema.js';
 import { subscriberFields } from '../../src/api/subscribers.js';
 
@@ -162,6 +162,9 @@ describe('a field set', () => {
 		);
 	});
 
+	test('reads each digit of Unicode, also those of adjoining sets', () => {
+		expect(['٣', '𝟎𝟗', '𝟘𝟚', '𝟷𝟿'].map(parseInteger)).toEqual([3, 9, 2, 19]);
+	});
 	test('trims a text completely, so that trimming it again changes nothing', () => {
 		fc.assert(
 			fc.property(

@@ -65,12 +65,12 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** Counts the digits directly before this one. The ten digits of a script have consecutive code points. */
+/** Counts the digits directly before this one. Each set of digits has ten consecutive code points, and sets may adjoin. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;
-	while (value < 9 && /^\p{Nd}$/u.test(String.fromCodePoint(code - value - 1))) value++;
-	return value;
+	while (/^\p{Nd}$/u.test(String.fromCodePoint(code - value - 1))) value++;
+	return value % 10;
 }
 
 function repr(value: unknown, depth: number): string {
