@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { syncTwin } from './sync-twin.mjs';
 
-/** Benches get only these variables. NODE_EXTRA_CA_CERTS, for example, slows the start of Node by 60 ms. */
+/** Benches get only these variables. NODE_EXTRA_CA_CERTS, for example, slows every start of Node. */
 const inherited = ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_OPTIONS', 'MAILCTL_CORPORA'];
 const parameters =
 	'ROUNDS ROWS SIZES MINUTES CLIENTS CONTENTS PARTS SAMPLES BEFORE LARGE IMPORT_ROWS STAGED_ROWS EXPORT_ROWS'.split(

@@ -75,7 +75,8 @@ export function describeCalls(open: OpenEmpty): void {
 			const id = await sendBulk(['a@example.org']);
 			await store.writes.openCampaign({ ...campaignOf('named'), id });
 			expect((await pageOf(id)).results).toMatchObject([{ key: 'named', state: 'staged' }]);
-			expect(await statusOf(id)).toMatchObject({ key: 'named', messages: {}, joined: { queued: 1 } });
+			const counts = { messages: {}, joined: { queued: 1 } };
+			expect(await statusOf(id)).toEqual(expect.objectContaining({ key: 'named', ...counts }));
 		});
 
 		it('cannot be opened by a client if another client made some of its calls', async () => {

@@ -256,7 +256,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await status({ only_of: 'shop' })).toEqual(before);
 		await send(store, ['z@example.org'], { ...bulk, campaign, owner: 'news' });
 		expect(await status({ only_of: 'news' })).toMatchObject({ messages: { queued: 1 } });
-		expect(await status({ only_of: 'shop' })).toMatchObject({ messages: {} });
+		expect((await status({ only_of: 'shop' }))?.messages).toEqual({});
 		expect(await status()).toMatchObject({ messages: { bounced: 1, queued: 1, sent: 1 } });
 	});
 
