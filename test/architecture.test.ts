@@ -113,12 +113,12 @@ describe('the project', () => {
 		expect(imports.filter((one) => !allowed(one)).map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
 	});
 
-	it('has no import from a lower layer to a higher one, including types', () => {
+	it('has no import from a higher layer, but every layer may load cli/connect lazily or use its types', () => {
 		expect(imports.filter(isUpward).map(({ from, to }) => `${from} → ${to}`)).toEqual([]);
 		expect([...new Set(files.map(partOf))].sort()).toEqual(layers.flat().sort());
 	});
 
-	it('is checked by a function that detects imports from higher layers', () => {
+	it('has a layer check that detects forbidden imports of code and of types', () => {
 		const typeOnly = { typeOnly: true, lazy: false };
 		const breaking = [
 			{ from: 'engine/rules/subscribers.ts', to: 'store/queue.ts', ...typeOnly },
@@ -186,7 +186,7 @@ describe('the project', () => {
 		expect(named.filter(({ name }) => !isThere(name))).toEqual([]);
 	});
 
-	it('runs programs in tests only through the function that detects cut-off output', () => {
+	it('lets tests call spawnSync and execSync only in support/run-program.ts, which never truncates output', () => {
 		const tests = join(root, '../test');
 		const runners = sourceFiles(tests).filter((file) =>
 			/\b(spawnSync|execSync|execFileSync)\b/.test(readFileSync(file, 'utf8')),

@@ -1,4 +1,4 @@
-/** Parses one address per string. Rejects commas, groups and comments: other programs may read more recipients. */
+/** Parses one address. Rejects commas, groups and comments, in which other programs may read more recipients. */
 import { isIP } from 'node:net';
 import { domainToASCII } from 'node:url';
 import { hasLoneSurrogate, trimWhitespace } from './schema/python.js';

@@ -7,7 +7,7 @@ export function backoff({ first, longest = Number.POSITIVE_INFINITY }: Backoff, 
 	return Math.min(longest, first * 2 ** (failures - 1));
 }
 
-/** Parses `Retry-After`, seconds or an HTTP date (RFC 9110 s.10.2.3), to milliseconds. Null for anything else. */
+/** `Retry-After` contains seconds or an HTTP date (RFC 9110 s.10.2.3). Returns milliseconds, or null if invalid. */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | null {
 	const text = header?.trim() ?? '';
 	if (/^\d{1,15}$/.test(text)) return Number(text) * 1_000;

@@ -21,7 +21,7 @@ export const CampaignSession = t.component('CampaignSession', {
 });
 export type CampaignSession = Infer<typeof CampaignSession>;
 
-/** The file and the options that determine the rows. `SpecIdentity` ignores `path`; its `mail` also ignores `track`. */
+/** The file, and the options that determine its rows. Hashes ignore `path`. The hash `mail` also ignores `track`. */
 export type CampaignSource = Readonly<Record<string, string>>;
 
 export interface CampaignSpec extends Given<typeof campaignFields> {
@@ -62,14 +62,14 @@ export const ListAck = t.component('ListAck', {
 	is_partial: t.optional(
 		t.typed<true>(
 			t.described(t.flag, {
-				description: 'True if more of the list follows: call again. Absent if the list was read to its end.',
+				description: 'True if the list has more subscribers: call again. Absent at the end of the list.',
 			}),
 		),
 	),
 });
 export type ListAck = Infer<typeof ListAck>;
 
-/** Absent states count 0. Services that report no later state count all these messages as `accepted`. */
+/** Absent states count 0. `accepted` counts the messages of a service that does not report their delivery. */
 export type CampaignMessages = Partial<Record<MessageState | 'accepted', number>>;
 
 const CommonReply = t.record({ state: t.typed<MessageState>(t.text), reply: t.text, count: t.count });
@@ -257,9 +257,9 @@ export interface CampaignOpening {
 }
 
 /**
- * Says which campaigns with the same mail to the same recipients prevent a new one. `sent`: all that are staged, being
- * sent, or were released in the last 24 hours. `repeated`: only repeats of an earlier campaign. `repeating`: only
- * unfinished repeats.
+ * Campaigns with the same mail and recipients prevent a new campaign. `sent`: any that is staged, is being sent, or was
+ * released in the last 24 hours. `repeated`: only one that repeats an earlier campaign. `repeating`: only one that
+ * repeats an earlier campaign and is unfinished.
  */
 export type SameMail = (typeof sameMails)[number];
 
@@ -317,7 +317,7 @@ export function sayLeftOut({ code, detail }: LeavingOut, names: LeftOutNames): s
 		case 'not_opened':
 			return `opened ${names.campaign(detail ?? '')}, or did not receive it`;
 		case 'duplicate':
-			return 'in an earlier list';
+			return 'already in an earlier list';
 		case 'missing_variable':
 			return detail ?? 'without a value for a variable';
 		default:

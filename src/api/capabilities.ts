@@ -139,7 +139,7 @@ export interface ImportSpec {
 	reactivate: boolean;
 }
 
-/** At most 4 MiB. `null` keeps the stored value. The client repeats a batch if it got no answer. */
+/** At most 4 MiB. A `null` cell keeps the stored value. If no answer comes, the client sends the batch again. */
 export interface ImportBatch {
 	first: number;
 	columns: readonly string[];

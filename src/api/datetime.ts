@@ -73,7 +73,7 @@ export function parseDateTime(text: string): Micros | null {
 	return Math.min(at, lastMoment);
 }
 
-/** Adds the `Z` of UTC, because times of the API have no zone. Any other text stays unchanged. */
+/** Adds the `Z` of UTC, because times of the API have no zone. */
 export function withZone(time: string): string {
 	return parseDateTime(time) === null ? time : `${time.replace(/Z$/, '')}Z`;
 }
@@ -103,7 +103,7 @@ export interface LocalMoment {
 	kind: 'once' | 'skipped' | 'repeated';
 }
 
-/** Returns the moment at which clocks show `local`. If clocks skip `local`, returns the moment of the skip. */
+/** If clocks skip `local`, returns the moment of the skip. */
 export function momentOf(local: string, timeZone: string): LocalMoment {
 	const shown = Date.parse(`${local}Z`);
 	const [early, late] = [shown - msPerDay, shown + msPerDay];
@@ -248,7 +248,6 @@ export interface Window {
 export function parseWindow(text: string): Window | null {
 	const [, from, to] = /^(\d\d:\d\d)-(\d\d:\d\d)$/.exec(text) ?? [];
 	const [first, last] = [parseTime(from ?? ''), parseTime(to ?? '')];
-	// A window may end at 24:00 but not start at 24:00.
 	if (first === null || last === null || first === minutesPerDay) return null;
 	const window = { from: first, to: last % minutesPerDay };
 	return window.from === window.to && last !== minutesPerDay ? null : window;

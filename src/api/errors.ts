@@ -1,9 +1,8 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-/** The HTTP status of each code. If several codes have the same status, clients usually assume the first one. */
+/** HTTP status by error code. For a status of several codes, the client usually assumes the first code listed. */
 export const errorStatuses = {
-	/** Comes with errors by field. */
 	invalid: 400,
 	parse_error: 400,
 	not_authenticated: 401,
@@ -17,7 +16,6 @@ export const errorStatuses = {
 	unprocessable: 422,
 	throttled: 429,
 	server_error: 500,
-	/** The database stays locked for too long. */
 	unavailable: 503,
 	storage_full: 507,
 	storage_failed: 500,
@@ -25,7 +23,6 @@ export const errorStatuses = {
 	not_overwritten: 500,
 	/** No answer: connection refused or cut, TLS or proxy error, timeout. */
 	network: 502,
-	/** An answer that breaks the contract. */
 	bad_answer: 502,
 } as const;
 
@@ -43,7 +40,7 @@ export interface FieldErrors {
 
 export const nonFieldErrors = 'non_field_errors';
 
-/** Used if a system user's home folder does not exist. */
+/** The home folder of a system user often does not exist. mailctl does not create it. */
 class HomeMissing extends Error {}
 
 export function assertNotHome(path: string): void {
@@ -173,7 +170,7 @@ function isErrorList(value: readonly FieldError[] | FieldErrors): value is reado
 	return Array.isArray(value);
 }
 
-/** `busy_elsewhere`: another process uses the older schema. `not_overwritten`: the file still contains deleted data. */
+/** `busy_elsewhere`: another process uses the older schema. */
 export type StoreErrorCode =
 	| 'not_a_database'
 	| 'bad_url'
@@ -215,7 +212,7 @@ const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCod
 	not_a_database: ['storage_failed', 'The database file of the service is not a database.'],
 	not_overwritten: [
 		'not_overwritten',
-		'It is done, but what was deleted is still on the disk of the service: repeat the request to overwrite it.',
+		'It is done, but the disk of the service still holds the deleted data: repeat the request to overwrite this data.',
 	],
 };
 

@@ -5,7 +5,7 @@ import { texts } from './schema/texts.js';
 
 type ParsedJson = { kind: 'valid'; value: unknown } | ({ kind: 'invalid' } & JsonFault);
 
-/** `syntax`: the text is not JSON, or has too many values. No message quotes the text. */
+/** `syntax` also means too many values, or a number that is too long. No message contains text of the input. */
 interface JsonFault {
 	code: 'syntax' | 'too_deep' | 'null_characters_not_allowed' | 'surrogate_characters_not_allowed';
 	message: string;
@@ -89,7 +89,7 @@ const minus = 0x2d;
 const backslash = 0x5c;
 const leastBracket = 0x5b;
 
-/** Skips strings in one pass. Leaves invalid JSON to the parser. */
+/** Does not check the syntax, because `JSON.parse` does that later. */
 function walk(text: string, { numbers, maxValues = Number.POSITIVE_INFINITY }: JsonOptions): Walked {
 	const exact: [number, number][] = [];
 	const judge = createJudge(maxValues);
@@ -132,7 +132,7 @@ function tooMany(most: number, what = 'values'): JsonFault {
 	return { code: 'syntax', message: `JSON holds more than ${most} ${what}.` };
 }
 
-/** True for a number that a double would change, such as `1.0`. False for keys and for invalid numbers. */
+/** True for a number that a double would change, such as `1.0`. */
 function needsExactness(text: string, from: number, to: number): boolean {
 	const token = text.slice(from, to);
 	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);
@@ -170,7 +170,7 @@ function isKey(text: string, end: number): boolean {
 	return text.charAt(at) === ':';
 }
 
-/** Wraps the numbers in strings, so that `JSON.parse` keeps their digits. A random mark identifies these strings. */
+/** Wraps the numbers in strings, so that `JSON.parse` keeps their digits. */
 function parseMarked(text: string, numbers: Walked['numbers']): unknown {
 	const mark = `${randomUUID()} `;
 	const pieces: string[] = [];
@@ -225,7 +225,7 @@ export function readJson(body: Uint8Array): JsonBody {
 	return { kind: 'invalid', fault: parsed.code === 'too_deep' ? tooDeep : 'is not JSON' };
 }
 
-/** Keeps a byte order mark. Returns null if the octets are not UTF-8. */
+/** Keeps a byte order mark. */
 export function decodeUtf8(octets: Uint8Array): string | null {
 	const { buffer, byteOffset, length } = octets;
 	return isUtf8(octets) ? Buffer.from(buffer, byteOffset, length).toString('utf8') : null;

@@ -33,7 +33,7 @@ export interface CheckedTiming {
 
 const body = f.char({ trim: 'off', maxBytes: maxBodyBytes });
 
-/** Rejects a text of only white space, as DRF does. Does not trim the text. */
+/** Rejects a text of only white space, as DRF does. */
 const notBlank: f.TextRule = (value) =>
 	trimWhitespace(value) === '' ? { code: 'blank', message: texts.blank } : null;
 const mailboxes = f.list(f.mailbox(), { max: maxCopies });
@@ -163,7 +163,7 @@ function checkAudience(
 	const isFirst = lists === undefined || (hasList && list_id === undefined) || lists[0] === list_id;
 	const isOfLists = hasList || conditionNames.every(isMissing);
 	return {
-		...(!isFirst && { lists: [{ code: 'invalid', message: 'The first is list_id.' }] }),
+		...(!isFirst && { lists: [{ code: 'invalid', message: 'The first list must be list_id.' }] }),
 		...(!isOfLists && { list_id: [required] }),
 	};
 }
@@ -287,7 +287,6 @@ export interface Envelope {
 	from: string;
 	reply_to: readonly string[];
 	cc: readonly string[];
-	/** Appears only in the SMTP envelope, never in a header. */
 	bcc: readonly string[];
 	headers: Readonly<Record<string, string>>;
 }

@@ -73,9 +73,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Parameter {
 	/**
-	 * `texts` reads all values of the parameter, every other kind reads the last one. `filter`, `uuid` and `id` ignore a
-	 * blank text. `filter` and `uuid` trim the text, `text` and `exact` do not. If the text is not an integer, `integer`
-	 * and `id` return NaN, and `whole` ignores the text. A `word` must be one of `words`. `readPage` reads `page`.
+	 * Only `texts` reads all values of a repeated parameter, the other kinds read the last one. `filter` and `uuid` trim
+	 * the text. `filter`, `uuid` and `id` treat a blank text as absent. For a text that is not an integer, `integer` and
+	 * `id` return NaN, `whole` returns undefined. A `word` must be one of `words`. `readPage` reads `page`.
 	 */
 	kind:
 		| 'text'
@@ -94,7 +94,7 @@ export interface Parameter {
 	default?: string | number | boolean;
 }
 
-/** The answer. `under` is the key that contains the method's result. */
+/** `under` is the key that contains the method's result. */
 export type Answer = t.Shape<unknown> & { under?: string };
 
 export interface Operation {
@@ -109,9 +109,9 @@ export interface Operation {
 	body?: keyof typeof bodies;
 	answer?: Answer;
 	/**
-	 * Names of the values that the `Api` method takes as arguments. Three names stand for objects of values without an
-	 * argument of their own: `body` for values of the body, `query` for values of the path and query, `input` for all.
-	 * Default: the values of the path, then `input`.
+	 * Names of the arguments of the `Api` method, in order. `body` is an object of the values of the body, `query` of the
+	 * values of path and query, `input` of all values. Each object omits values that are arguments themselves. Default:
+	 * the values of the path, then `input`.
 	 */
 	args?: readonly string[];
 	/** Query or body values that become options of the call: `{ for_ms: 'forMs' }` passes `for_ms` as `forMs`. */
@@ -231,7 +231,6 @@ function crud<P extends string>(
 		delete: silent('DELETE', one, 'admin'),
 	};
 	const entries = Object.entries(verbs).map(([verb, operation]) => [`${prefix}.${verb}`, operation]);
-	// The keys consist of the prefix and the verbs above.
 	return Object.fromEntries(entries) as Record<`${P}.${Verb}`, Operation>;
 }
 
@@ -401,7 +400,7 @@ export const operations = {
 	}),
 
 	'ext.attachments.find': get(attachment, 'send', StoredBytes),
-	/** The body is the file itself. If the file does not have the hash in the path, the server answers 400. */
+	/** If the file does not have the hash in the path, the server answers 400. */
 	'ext.attachments.put': put(attachment, 'send', StoredBytes, { body: 'File' }),
 
 	'ext.suppressions.page': get(suppressions, 'read', t.pageOf(Suppression), {

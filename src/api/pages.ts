@@ -15,7 +15,7 @@ export async function* iterate<T>(
 		yield* page.results;
 		if (page.next === null) return;
 		const { name, request } = nextPage(page.next);
-		if (visited.has(name)) throw lost(`${name.slice(0, 80)} comes after itself`);
+		if (visited.has(name)) throw lost(`${name.slice(0, 80)} comes a second time`);
 		visited.add(name);
 		const following = await readPage({ ...size, ...request });
 		assertProgress(page, following);
@@ -65,7 +65,7 @@ interface Begun<K, S> {
 	key: K;
 	slice: Promise<S>;
 	next: K | null;
-	/** True once the loop has reached this slice. The next slice is then requested as soon as its key is known. */
+	/** True once the loop has reached this slice. */
 	isDue: boolean;
 	ahead: Begun<K, S> | null;
 }
@@ -88,17 +88,19 @@ function nextPage(next: string): { name: string; request: PageRequest } {
 	const query = link?.search ?? '';
 	const text = link?.searchParams.get('page') ?? null;
 	if (text === null) {
-		if (query === '' || query.length > maxQueryLength) throw lost('the link to the next page names no page');
+		if (query === '' || query.length > maxQueryLength)
+			throw lost('the link to the next page contains no page number');
 		return { name: `page ${query}`, request: { query } };
 	}
 	const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-	if (!(number >= 1) || query.length > maxQueryLength) throw lost('the link to the next page names no page');
+	if (!(number >= 1) || query.length > maxQueryLength)
+		throw lost('the link to the next page contains no page number');
 	return { name: `page ${number}`, request: { page: number, query } };
 }
 
 function assertProgress<T>(before: Page<T>, after: Page<T>): void {
 	if (after.next === null) return;
-	if (after.results.length === 0) throw lost('an empty page has a next one');
+	if (after.results.length === 0) throw lost('an empty page has a next page');
 	if (JSON.stringify(before.results) === JSON.stringify(after.results))
 		throw lost('two pages hold the same rows');
 }

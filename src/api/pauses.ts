@@ -32,7 +32,7 @@ export function refusedSenderReason(sender: string, reply: string): string {
 	return `${refusing}${sender}: ${reply}`;
 }
 
-/** True if the reply to a deferred message refuses the sender: 5xx, but not a bare 552 (RFC 5321 s.4.5.3.1.10). */
+/** For a deferred message's reply. A 552 without enhanced code means too many recipients (RFC 5321 s.4.5.3.1.10). */
 export function isRefusalOfSender(reply: string): boolean {
 	return /^5(?!52 (?!5\.))/.test(reply);
 }

@@ -67,7 +67,7 @@ export type Field = Infer<typeof Field>;
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** Has no default for `password`, because clients omit a password that nobody gave (api-decisions 18). */
+/** `password` has no default: without a given password, the client sends none (api-decisions 18). */
 export const webhookDefaults = { is_auth_enabled: false, login: '' };
 
 export const Webhook = t.component('Webhook', {

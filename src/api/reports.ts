@@ -74,7 +74,7 @@ export type ReportDetails = Infer<typeof ReportDetails>;
 /** Clicks of bots and proxies count only in `machine_clicks` and `machine_people`. */
 const CampaignLink = t.component('CampaignLink', {
 	url: t.needed(t.orNull(t.text)),
-	/** Counts from 1. A URL that occurs several times in the mail has a link for each place. */
+	/** Starts at 1. A URL that occurs twice in the mail is two links. */
 	position: t.needed(t.count),
 	people: t.needed(t.count),
 	clicks: t.needed(t.count),
@@ -98,7 +98,7 @@ export interface CheckedReport {
 	types: readonly EventType[];
 }
 
-/** Treats empty query values as absent. `today` is a day in the database's time zone. */
+/** `today` is a day in the database's time zone. */
 export function parseReportQuery(query: unknown, today: Day): Parsed<CheckedReport> {
 	const parsed = declared.parse(isRecord(query) ? withoutBlanks(query) : query, 'create');
 	const errors = parsed.kind === 'invalid' ? parsed.errors : {};

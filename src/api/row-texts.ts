@@ -84,7 +84,7 @@ function doubled(ends: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
 	return larger;
 }
 
-/** Rows that the store does not check again, so never accept this from a client. */
+/** The store does not check these rows again. Never build a `CheckedBatch` from a client's data. */
 export interface CheckedBatch {
 	first: number;
 	variables: readonly string[];

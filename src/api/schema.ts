@@ -50,7 +50,7 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
-		// The field of the same name has checked each value. TypeScript cannot see this.
+		// The field of the same name has checked each value.
 		const value = Object.fromEntries(values) as ValueOf<F>;
 		const isMissing = (name: keyof ValueOf<F>) => !(name in value || name in errors);
 		const together = mode === 'patch' ? {} : options.crossCheck?.(value, isMissing);

@@ -24,7 +24,7 @@ const importedReasons: ReadonlySet<string> = new Set<SuppressionReason>([
 	'COMPLAINED',
 ]);
 
-/** Reads the `disable_reason` of an import row in upper or lower case (api-decisions 14). */
+/** Ignores the case of the `disable_reason` in an import row (api-decisions 14). */
 export function importedReason(disable_reason: string | null): SuppressionReason | null {
 	const word = disable_reason?.trim().toUpperCase() ?? '';
 	return suppressionReasons.find((reason) => reason === word && importedReasons.has(reason)) ?? null;

@@ -46,7 +46,6 @@ export function variableValue(reference: string, variables: Readonly<Record<stri
 	return value === null || value.trim() === '' ? reference.slice(bar + 1) : value;
 }
 
-/** For a header: turns line breaks and tabs into a space, and removes other control characters. */
 export function oneLine(value: string): string {
 	if (!/[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(value)) return value;
 	return value.replace(/[\r\n\u0085\u2028\u2029]+|\t/g, ' ').replace(/[\x00-\x1f\x7f-\x9f]/g, '');

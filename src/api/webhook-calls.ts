@@ -1,5 +1,3 @@
-/** Writes the body of a webhook call and its signature. */
-
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { formatDateTime, type Micros } from './datetime.js';
 import type { Uuid } from './records.js';
@@ -90,7 +88,8 @@ export function refuseSignature({ headers, body, secrets, now }: Received): stri
 	if (typeof id !== 'string' || typeof time !== 'string' || typeof signatures !== 'string')
 		return 'not signed: webhook-id, webhook-timestamp or webhook-signature is missing';
 	const timestamp = /^\d{1,12}$/.test(time) ? Number(time) : Number.NaN;
-	if (!(Math.abs(now - timestamp) <= toleranceSeconds)) return `its time is off: webhook-timestamp ${time}`;
+	if (!(Math.abs(now - timestamp) <= toleranceSeconds))
+		return `webhook-timestamp ${time} is over 5 minutes off`;
 	const given = signatures.split(' ').filter((each) => each.startsWith('v1,'));
 	const known = secrets.map((secret) => digest({ id, timestamp, body }, secret));
 	const isOurs = given.some((each) =>

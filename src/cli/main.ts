@@ -71,7 +71,7 @@ async function dispatch(argv: readonly string[], options: RunOptions): Promise<E
 	return invoke(entry, word === undefined ? [name, ...others] : argv, options);
 }
 
-/** The word after an unknown option may be a secret, so the error does not quote it. Null if all options are known. */
+/** The word after an unknown option may be a secret, so the error does not quote it. */
 function unknownOption(words: readonly string[]): UsageError | null {
 	const flags = words.flatMap((word) => /^--?[a-z][^=]*/i.exec(word)?.[0] ?? []);
 	const flag = flags.find((one) => !globalFlags.has(one));

@@ -20,7 +20,6 @@ export function placeFiles(html: string | null, files: readonly Attachment[]): P
 	return { inline: those(true), attached: those(false) };
 }
 
-/** Finds `cid:` links that match no file (`unknown`) or several (`unclear`). */
 export function cidFaults(
 	html: string | null,
 	files: readonly Pick<Attachment, 'name' | 'content_id'>[],

@@ -96,7 +96,7 @@ export function edited(html: string, edits: readonly Edit[]): string {
 	return edits.length === 0 ? html : pieces.join('') + html.slice(edits.at(-1)?.[1]);
 }
 
-/** Splits a value into texts and variables. A `#` that is written as an entity does not start a variable. */
+/** A `#` that is written as an entity does not start a variable. */
 export function piecesOf({ segments }: Pick<Attribute, 'segments'>): Piece[] {
 	return segments.flatMap(({ text, offset }): Piece[] => {
 		if (offset === null) return [{ text }];

@@ -21,7 +21,7 @@ import { noAlternative } from './text-alternative.js';
 import type { Recipient, Tracking } from './types.js';
 import { textGuards } from './value-guards.js';
 
-/** Warns if inlining or the text alternative fails. Rejects only if the HTML cannot be read even without them. */
+/** A failed inlining or text alternative causes only a warning. Rejects if the HTML itself cannot be read. */
 export async function compileContent(content: Content, askHtml: AskHtml): Promise<CompiledContent> {
 	const { read, warnings } = await readWith(content, askHtml);
 	return new CompiledContent(content, read, warnings);
@@ -51,7 +51,7 @@ async function readWith(
 	}
 }
 
-/** Spare bytes in the next buffer. The sizes of most messages with the same content differ by less. */
+/** Most messages of one content differ in size by fewer bytes, so the next buffer is rarely too small. */
 const slack = 512;
 
 export class CompiledContent {
@@ -84,7 +84,7 @@ export class CompiledContent {
 		this.#writeSubject = compileSubject(parseTemplate(oneLine(subject)));
 	}
 
-	/** Returns the target of a link, or null if it is not http(s). `join` tracks exactly the links with a target. */
+	/** `join` tracks exactly the links with a target. */
 	link(position: number, variables: Recipient['variables']): string | null {
 		const link = this.read?.links[position];
 		return link === undefined ? null : targetUrl(link.target, variables);

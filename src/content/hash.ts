@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Content } from '../api/messages.js';
 
-/** Null and an empty string give different hashes. */
 export function contentSha256(content: Content): string {
 	const { subject, text, html, disable_inline, attachments = [] } = content;
 	const files = attachments.map(({ name, type, sha256, content_id = null }) => [

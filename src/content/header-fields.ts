@@ -88,7 +88,6 @@ function fold(tokens: readonly string[], startColumn: number): string {
 /** Accepts only ASCII before the `@`, because other local parts would need SMTPUTF8 on every hop. */
 const addressPattern = /^(?:"(?:[^"\\\x7f-\uffff]|\\.)*"|[^\s"(),:;<>[\\\]@\x7f-\uffff]+)@[^\s,;<>()]+$/;
 
-/** Returns the words of the display name, then the address with its domain in punycode (RFC 5891). */
 function addressTokens(written: string): string[] {
 	refuseBreaks('of an address', written);
 	const [, before = '', inside = written] = /^(.*?)<([^<>]*)>\s*$/s.exec(written) ?? [];
@@ -120,7 +119,7 @@ const overhead = '=?UTF-8?Q??='.length;
 
 /** Separates encoded words by `CRLF SP`, which mail programs drop. Never splits a code point. */
 function encodeWords(text: string, firstLength = maxWord): string {
-	// The Q encoding keeps ASCII readable; use base64 if it is shorter.
+	// Use base64 only if the result is shorter, because the Q encoding keeps ASCII readable.
 	const points = Array.from(text);
 	const plain = points.reduce((sum, point) => sum + quote(point).length, 0);
 	const isQuoted = plain <= Math.ceil(Buffer.byteLength(text) / 3) * 4;

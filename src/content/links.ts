@@ -17,7 +17,7 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** Tracked: `constant` always, `clean` if no value has a control character, `whole` if the URL is also http(s). */
+	/** `constant` is always tracked, `clean` if no value has a control character, `whole` if `targetUrl` gives a URL. */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 
@@ -126,7 +126,6 @@ export function onlyLinks(html: string): string | null {
 	const short = links
 		.map(({ start, end }) => `<a href="${html.slice(start, end).replaceAll('"', '&quot;')}"></a>`)
 		.join('');
-	// Keep the whole body if the short form would have other targets.
 	return linkTexts(short).join('\n') === linkTexts(html).join('\n') ? short : html;
 }
 

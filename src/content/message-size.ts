@@ -50,7 +50,6 @@ export function contentSize({
 
 const mayEncode = /[?&]|mailto:/i;
 
-/** Returns null if the message and its subject are short enough with these values, otherwise the reason. */
 export function joinFault(size: ContentSize, variables: Variables, more = 0): string | null {
 	return subjectFault(size.subject, variables) ?? sizeFault(size, variables, more);
 }
@@ -76,7 +75,7 @@ function subjectFault(subject: string, variables: Variables): string | null {
 	return `the subject would have ${length.toLocaleString('en-US')} characters with its values, and may have ${maxSubjectLength}`;
 }
 
-/** Compares `octets` with an upper bound of the size, which needs only the lengths of the values. */
+/** Uses only the lengths of the values, so the result may be false for a message that fits. */
 export function isSurelyWithin(
 	octets: number,
 	{ bytes, text, html, perCharacter }: ContentSize,

@@ -134,7 +134,7 @@ function unsubscribeFields(url: string): string {
 	return /^https:/i.test(url) ? `${link}List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n` : link;
 }
 
-/** Numbers the boundary until no part contains it. Only a 7bit part can contain `=_`. */
+/** Only a 7bit part can contain `=_`. */
 function absentBoundary(mark: string, parts: readonly Part[]): string {
 	for (let attempt = 0; ; attempt++) {
 		const boundary = `=_${mark}${attempt === 0 ? '' : `.${attempt}`}`;

@@ -14,7 +14,7 @@ export interface HtmlQuestion {
 
 export interface ReadHtml {
 	readonly html: string;
-	/** Null if it was not requested or failed, or if the document has no visible text. */
+	/** Null if not requested, if the conversion failed, or if the document has no visible text. */
 	readonly alternative: string | null;
 	readonly warnings: readonly string[];
 	readonly links: readonly Link[];
@@ -22,7 +22,7 @@ export interface ReadHtml {
 	readonly bodyEnd: number;
 }
 
-/** Rejects after its deadline, and if no reader is available. */
+/** Rejects if the HTML reader fails, is closed or takes too long. */
 export type AskHtml = (question: HtmlQuestion) => Promise<ReadHtml>;
 
 export function readHtml(question: HtmlQuestion, inlineCss: (html: string) => string): ReadHtml {
@@ -62,7 +62,7 @@ function refuse(): never {
 	throw new Error(tooDeep);
 }
 
-/** Returns null instead of an empty alternative, which looks like spam. */
+/** Returns null for an empty text, because a mail with an empty text part looks like spam. */
 function alternativeOf(html: string, isDeep: boolean): { text: string | null; warnings: readonly string[] } {
 	if (isDeep) return { text: null, warnings: [noAlternative(tooDeep)] };
 	try {
@@ -95,7 +95,7 @@ function inlineStyles(
 }
 
 const size = /^\d+(?:\.\d+)?%?$/;
-/** Valid values of attributes. The inliner copies styles into these attributes unchecked, such as `height: auto`. */
+/** Valid values by attribute. The inliner also copies invalid values from styles, such as `height: auto`. */
 const possible: ReadonlyMap<string, RegExp> = new Map([
 	['width', size],
 	['height', size],
@@ -104,7 +104,7 @@ const possible: ReadonlyMap<string, RegExp> = new Map([
 	['valign', /^(?:top|middle|bottom|baseline)$/i],
 ]);
 
-/** Restores the author's attribute, or removes it, if the inliner wrote an invalid value. */
+/** Replaces each invalid attribute that the inliner wrote by the author's, or removes it if the author wrote none. */
 function withPossibleAttributes(before: string, after: string): string {
 	const read = (html: string) =>
 		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);
@@ -119,7 +119,7 @@ function withPossibleAttributes(before: string, after: string): string {
 	return edited(after, edits);
 }
 
-/** True if inlining kept all variables. It may copy variables of a style sheet into elements. */
+/** Inlining may copy variables of a style sheet into elements. */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));

@@ -57,7 +57,7 @@ const options: HtmlToTextOptions = {
 	],
 };
 
-/** Wraps lines at 78 characters. Empty if the document has no visible text. */
+/** Empty if the document has no visible text. */
 export function textAlternative(html: string): string {
 	// The converter would drop `href="#link#"` as an anchor, so private-use characters replace variables.
 	const names: string[] = [];

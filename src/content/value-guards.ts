@@ -79,7 +79,6 @@ function guardUrl(attribute: Attribute, guards: Map<number, ValueGuard>): void {
 	guards.set(opening.offset, { before, after });
 }
 
-/** Guards style attributes, and others that load something, such as `fill="url(…)"`. */
 function guardStyle(attribute: Attribute, guards: Map<number, ValueGuard>): void {
 	const pieces = piecesOf(attribute);
 	const css = pieces.map((piece) => ('reference' in piece ? `#${piece.reference}#` : piece.text)).join('');

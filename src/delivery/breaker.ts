@@ -16,7 +16,10 @@ interface BreakerOptions {
 
 const waits = { first: 1_000, longest: 300_000 };
 
-/** This many refusals of the sender in a row pause the queue (api-decisions 45). All processes count together. */
+/**
+ * The queue pauses after the server refuses the sender this many times in a row (api-decisions 45). All processes count
+ * together.
+ */
 const mostRefusals = 5;
 
 export class Breaker {
@@ -64,7 +67,7 @@ export class Breaker {
 		return ms;
 	}
 
-	/** Counts a refusal of the sender. Returns true if the queue must pause. Never rejects. */
+	/** Returns true if the queue must pause. Never rejects. */
 	async refused(reason: string): Promise<boolean> {
 		this.#refusals += 1;
 		this.#outcomes += 1;
@@ -77,7 +80,7 @@ export class Breaker {
 		return this.#refusals >= mostRefusals;
 	}
 
-	/** A reply ends a fault. After five refusals of the sender, only a sent message (`isSent`) does. */
+	/** A reply clears the fault. After five refusals of the sender, only a sent message (`isSent`) clears the fault. */
 	worked(isSent: boolean): void {
 		if (isSent) this.#outcomes += 1;
 		else if (this.#refusals >= mostRefusals) return;

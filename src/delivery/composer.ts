@@ -128,8 +128,8 @@ export class Composer {
 	}
 
 	/**
-	 * Threads compose only mails without files. A mail without HTML and signature takes less time than a call to a
-	 * thread.
+	 * Returns null for mails with files. Also returns null without HTML and signature, because composing such a mail
+	 * takes less time than a call to a thread.
 	 */
 	async #sourceOf(ahead: Ahead, { submission: id }: Leased): Promise<MailSource | null> {
 		const submission = await this.#submissions.get(id);

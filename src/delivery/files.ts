@@ -42,7 +42,6 @@ export class EncodedFiles {
 export class SharedBytes {
 	readonly #holders = new Map<ArrayBufferLike, number>();
 
-	/** Returns the size of the files that no other mail holds. */
 	hold(files: readonly Buffer[]): number {
 		let fresh = 0;
 		for (const { buffer, length } of files) {

@@ -47,7 +47,6 @@ export class Leases {
 		return size < this.#waiting.length || size === most || this.#waiting[0]?.call === undefined;
 	}
 
-	/** Returns the messages to send together next, without messages whose lease or sending window has ended. */
 	next(most: number): Leased[] {
 		const now = steadyOf(this.#options.clock);
 		return this.#waiting.splice(0, this.sizeOfNext(most)).filter((message) => this.#isOurs(message, now));
@@ -86,7 +85,7 @@ export class Leases {
 		this.#held.delete(message);
 	}
 
-	/** Returns the end of a lease requested now. Uses the steady clock, because the machine's clock may change. */
+	/** Uses the steady clock, because the machine's clock may change. */
 	leaseEnd(): Micros {
 		return steadyOf(this.#options.clock) + this.#options.leaseMs * microsPerMs;
 	}
@@ -113,7 +112,7 @@ export interface Slot {
 	leave(): void;
 }
 
-/** The most messages without an outcome, plus one per connection. A crash may send them twice. */
+/** At most this many messages plus one per connection lack a stored outcome. After a crash, a run may resend these. */
 const mostUnsettled = 100;
 /** Maximum bytes of composed messages without an answer. A larger message is sent alone. */
 const mostBytes = 16 * 1024 * 1024;
@@ -125,7 +124,6 @@ const perConnection = { least: 3, most: 20 };
 /** `InFlight` admits as many messages as the server answers in this time. A stop or pause waits for these answers. */
 const aheadMs = 20;
 
-/** Limits the messages in flight, their bytes, and the messages that a crash would duplicate. */
 export class InFlight {
 	readonly #connections: number;
 	readonly #nowMs: () => number;

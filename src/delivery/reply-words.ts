@@ -7,7 +7,7 @@ const few = (most: number): string => `(?:[ :,'"-]{1,3}[^\\s.;!?]{1,40}){0,${mos
 const refused =
 	"(?:reject|den(?:y|ied)|block|refus|invalid|verif|unverif|fail|forbid|prohibit|disallow|suspend|disabled|paused|exceed|reached|bad\\b|banned|unauthori|must\\b|required|mismatch|unresolv|limit|quota|not\\b|no permission|cannot|can't|isn't|doesn't|does not|unknown|no such|inconnu)";
 
-/** Refusals that every recipient would get (api-decisions 45). "Return to sender" is not about the sender. */
+/** Matches refusals that every recipient would get (api-decisions 45), but not "return to sender". */
 export const aboutSender = anyOf(
 	`\\brelay(?:ing|ed)?${few(3)}(?:denied|reject|refus|prohibit|disallow|forbid|restrict|disabled|not\\b|quota|limit|nicht|verboten|interdit|négad|запрещ)`,
 	"\\b(?:unable|not (?:allowed|permitted|authori[sz]ed|configured|able)|cannot|can't|refuse|failed|denied|credentials) (?:\\w{1,20} ){0,4}relay|\\b(?:do|does|will) not (?:\\w{1,20} )?relay|\\b(?:don't|won't|no|not an?|open) (?:open )?relay|rcpthosts|\\brelay non |relay?age (?:interdit|refus)|\\brelais (?:interdit|refus|non)|reenvío (?:denegad|no )|ретрансляц|中[継继繼]|릴레이",

@@ -190,7 +190,7 @@ const rules = [
 	rule('deferred', 'an unexpected reply', {}),
 ];
 
-/** Returns the first rule that matches. `isShared`: a refused mail with several recipients is not a hard bounce. */
+/** `isShared`: a refused mail with several recipients is not a hard bounce. */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,

@@ -26,7 +26,7 @@ interface RunRequest {
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** On this signal, the run returns waiting messages to the queue. It gives messages in flight 9 s, and then ends. */
 	signal?: AbortSignal;
-	/** The signal aborts the run within this many milliseconds. Near the end, the run starts no message. */
+	/** The time until the command's deadline aborts `signal`. Near the deadline, the run starts no message. */
 	leftMs?: number;
 }
 
@@ -131,7 +131,7 @@ export class Run {
 	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
-	/** This run already held every message that the last lease returned. Other messages may still be due. */
+	/** The last lease returned only messages that this run already holds. Other messages may still be due. */
 	#hasMore = false;
 	#isPausing = false;
 	#fault: Fault | null = null;
@@ -253,7 +253,7 @@ export class Run {
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault(stop);
 	}
 
-	/** Leases in the background. On SQLite, a write of outcomes calls this, and the lease shares its commit. */
+	/** Leases in the background. A write of outcomes also calls this. On SQLite, both operations then share a commit. */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -343,7 +343,6 @@ export class Run {
 		this.#wakeUp.wake();
 	}
 
-	/** Waits for work if no message can start. Returns false if the run is over. */
 	async #idle(): Promise<boolean> {
 		await this.#outcomes.flush().catch((error: unknown) => this.#onFault({ kind: 'store', error }));
 		if (this.#leases.waiting > 0 || this.#isLeasing) return true;
@@ -360,7 +359,7 @@ export class Run {
 		return true;
 	}
 
-	/** Waits for messages in flight, then returns waiting messages to the queue. Returns null if the run continues. */
+	/** Returns null if the run continues. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
 		this.#isPausing = true;
 		try {
@@ -375,7 +374,6 @@ export class Run {
 			// Throw the store's error unchanged. It names the file and a fix, and the caller does not report it as a bug.
 			if (cause.kind === 'store' && !this.#isEndless) throw cause.error;
 			const wait = await this.#waitFor(cause);
-			// Only an endless run waits and tries again.
 			if (!this.#isEndless) return this.#result('paused', wait.reason);
 			await this.#hold(wait);
 			return null;
@@ -393,7 +391,7 @@ export class Run {
 		return { kind: 'store', reason: stalledReason(fault.error), ms };
 	}
 
-	/** Waits until the reason for the pause ends. If the store cannot be read, the reason still applies. */
+	/** If the store cannot be read, the reason for the pause still applies. */
 	async #hold(wait: Wait): Promise<void> {
 		const { kind, reason } = wait;
 		this.#fault = null;
@@ -449,7 +447,6 @@ export class Run {
 		return Math.max(0, Math.min(drainMs, (this.#endsAt - steadyOf(clock)) / microsPerMs));
 	}
 
-	/** Returns the milliseconds until the next look for work, or null if the run is over. */
 	async #waitMs(): Promise<number | null> {
 		const { reads, clock, rate } = this.#settings;
 		const { scope, until } = this.#request;

@@ -68,7 +68,7 @@ export async function assertAudience(
 			if (campaign === undefined) errors[key] ??= [refused(`There is no campaign ${id}.`)];
 			// Retention has deleted the opens of this campaign, so `where_not_opened` would match everyone.
 			else if (campaign.date_dropped !== undefined)
-				errors[key] ??= [refused(`${sayDropped(campaign)}, and their opens with them.`)];
+				errors[key] ??= [refused(`${sayDropped(campaign)}, together with their opens.`)];
 		}
 	if (Object.keys(errors).length > 0) throw invalid(errors);
 }
@@ -109,7 +109,6 @@ export async function settledTiming(
 	return { ...timing, time_zone: timing.time_zone ?? (await zoneOf(store)) };
 }
 
-/** A time without a zone is in the database's zone, or else in this machine's zone. */
 async function zoneOf({ reads }: Pick<Store, 'reads'>): Promise<string> {
 	const { time_zone } = await reads.getSettings();
 	const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();

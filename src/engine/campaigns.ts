@@ -155,7 +155,7 @@ type Opened = Pick<OpenCampaign, 'id' | 'strict_vars' | 'submission' | 'audience
 
 async function openRequests({ store, newId }: CampaignContext, spec: RequestsSpec): Promise<Opened> {
 	const { strict_vars, requests, ...given } = checked(requestsFields.parse(spec, 'create'));
-	if (!requests) refuse('requests', 'Give true, or leave it out.');
+	if (!requests) refuse('requests', 'Give true, or leave this field out.');
 	const timing = await settledTiming(store, normalizeTiming(given));
 	return { id: newId(), strict_vars, submission: null, timing };
 }
@@ -183,7 +183,7 @@ async function openContent(context: CampaignContext, spec: CampaignSpec): Promis
 }
 
 const unknownFiles = {
-	attachments: [{ code: 'invalid', message: 'This service does not know what that is.' }],
+	attachments: [{ code: 'invalid', message: 'This service does not support this field.' }],
 };
 
 function callOf(spec: CampaignSpec): Omit<SendRequest, 'to'> {

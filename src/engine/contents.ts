@@ -86,7 +86,6 @@ export function opaqueContent(
 	return { content, content_sha256: contentSha256(content), variables };
 }
 
-/** Rejects HTML nested too deeply for parsers, and more variables than a server fills in quickly. */
 export async function bodyErrors(bodies: {
 	text_body?: string | null;
 	html_body?: string | null;
@@ -110,6 +109,7 @@ export async function bodyErrors(bodies: {
 	return errors;
 }
 
+/** A server would take long to fill in more variables. */
 function hasTooMany(body: string): boolean {
 	const pattern = referencePattern();
 	for (let count = 0; pattern.test(body); ) if (++count > 20_000) return true;
@@ -186,7 +186,7 @@ export function createAttachments({ store, clock }: EngineContext): Attachments 
 			const owner = call?.client === undefined ? {} : { owner: call.client };
 			const stored = await store.writes.putAttachment({ sha256, bytes, now: clock.now(), ...owner });
 			if (stored === null)
-				throw new ApiError('conflict', 'No message uses your last uploads yet: use them, or wait 24 hours.');
+				throw new ApiError('conflict', 'Too many unused uploads: send them in a message, or wait 24 hours.');
 			return stored;
 		},
 	};

@@ -80,13 +80,12 @@ export interface EnginePorts {
 }
 
 /**
- * Pages as in Django REST framework: links are absolute, and the link to page 1 has no `page`. Assumption: 100 records
- * per page by default, 1000 at most, because the service document defines neither.
+ * Assumption, because the service document defines no page sizes. Links to pages are as in Django REST framework: they
+ * are absolute, and the link to page 1 has no `page`.
  */
 const defaultPageSize = 100;
 const maxPageSize = 1000;
 
-/** Links to other pages repeat the request's filters. */
 export async function readPage<Request extends PageRequest, Results>(
 	context: Pick<EngineContext, 'store'>,
 	request: Request,
@@ -147,7 +146,7 @@ function pageNumber(page: number | undefined): number | null {
 	return Number.isSafeInteger(page) && page >= 1 ? page : null;
 }
 
-// Like DRF's PageNumberPagination, ignores an invalid size and reduces one that is too large.
+// Like DRF's PageNumberPagination.
 function pageSize(size: number | undefined): number {
 	if (size === undefined || !Number.isSafeInteger(size) || size < 1) return defaultPageSize;
 	return Math.min(size, maxPageSize);

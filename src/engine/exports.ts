@@ -38,7 +38,7 @@ export function createTuples({ store }: Pick<EngineContext, 'store'>): Tuples {
 			const next = nextOf(read, command.limit);
 			if (call?.onNext !== undefined) {
 				call.onNext(next);
-				// Let the caller request the next slice now. Another thread reads it while this thread parses `read`.
+				// Let the caller request the next slice now. Another thread reads that slice while this thread parses rows.
 				await new Promise((resolve) => setImmediate(resolve));
 			}
 			return { results: parseTuples(read, keys), next };

@@ -133,7 +133,7 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** Null if no stored pause applies. A fault applies only until its retry time; the caller then asks `whyPaused`. */
+/** Returns null if no stored pause applies. A fault applies only until its retry time. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

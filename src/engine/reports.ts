@@ -56,10 +56,7 @@ export function createReports(context: EngineContext): ReportsPlus {
 	};
 }
 
-/**
- * Without dates, the report covers all days of the campaign. Throws `not_found` for an unknown campaign. The service
- * document asks for a report of zeros instead (api-decisions 36).
- */
+/** Throws `not_found` for an unknown campaign, although the service document asks for zeros (api-decisions 36). */
 async function rangeOfOurs({ store, clock }: EngineContext, query: ReportQuery): Promise<CheckedReport> {
 	const { timeZone } = await readSettings(store);
 	const asked = checked(parseReportQuery(query, today(clock, timeZone)));
@@ -106,7 +103,7 @@ function today(clock: Clock, timeZone: string): Day {
 	return dayOf(clock.now(), timeZone);
 }
 
-// Types that were not requested count 0. Percentages still use all sent or attempted messages.
+// Percentages use all sent or attempted messages, even if `types` omits these.
 function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]): ReportTotal {
 	const sum: Record<EventType, number> = {
 		CREATED: 0,
@@ -198,7 +195,7 @@ function between(numbers: readonly number[]): number[] {
 	return Array.from({ length: Math.max(...numbers) - first + 1 }, (_, index) => first + index);
 }
 
-/** A message counts on both days if a bot opens it first and a person opens it later. */
+/** If a bot opens a message one day and a person opens it later, both days count the message. */
 function sumOf(counts: readonly TypedCount[]): Figures {
 	const sum = (type: TypedCount['type'], audience: TypedCount['audience'] = 'all') =>
 		counts.reduce((all, one) => (one.type === type && one.audience === audience ? all + one.count : all), 0);

@@ -114,7 +114,6 @@ function checkSetting(name: string, given: string | null): Checked {
 	if (!Object.hasOwn(settingNames, name))
 		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
 	if (given === null) return { value: null };
-	// Do not trim a password, because it may begin or end with blanks.
 	return name === 'smtp_password' ? { value: given } : checks[name as SettingName](given.trim());
 }
 
@@ -160,8 +159,8 @@ function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const isReadable = (pem: string) => {
 		try {
-			// `createPublicKey` parses the whole certificate. The build can load it on demand, but not the class
-			// X509Certificate.
+			// `createPublicKey` parses the whole certificate. Do not use the class X509Certificate, because the build
+			// loads only functions on demand.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;
@@ -171,7 +170,7 @@ function checkCertificates(value: string): Checked {
 	return either(areReadable ? certificates.join('\n') : null, 'Must be certificates in PEM.');
 }
 
-/** RFC 5321 s.4.1.1.1: a domain or an address literal. Stores the domain in ASCII. */
+/** RFC 5321 s.4.1.1.1: a domain or an address literal. */
 function checkEhloName(value: string): Checked {
 	const address = value.replace(/^\[(?:IPv6:)?|\]$/gi, '');
 	if (isIP(address) !== 0) return { value: isIP(address) === 4 ? `[${address}]` : `[IPv6:${address}]` };

@@ -27,7 +27,7 @@ export const maxRowsBytes = 4 * 1024 * 1024 - 64 * 1024;
 
 const defaultRows = 2_000;
 
-/** Resolves after the sink has acknowledged all rows and completed the campaign. Expects rows that fit a batch. */
+/** Each row must fit into one batch. */
 export async function stageRows<Row>(job: StagingJob<Row>): Promise<void> {
 	const { session, rows, sink, signal, onProgress } = job;
 	const { batchRows = defaultRows, batchBytes = maxRowsBytes } = job;
@@ -66,7 +66,7 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has position ${ack.position}`);
 }
 
-/** Turns an unusable row into a refused recipient. An empty cell overrides the value in the subscriber's meta. */
+/** An empty cell overrides the value in the subscriber's meta. */
 export function toRecipient(row: TableRow, { email, variables }: CampaignColumns): Recipient {
 	const { line, cells } = row;
 	const to = (cells[email] ?? '').trim().slice(0, maxAddress);
@@ -106,7 +106,7 @@ const textKeys: ReadonlySet<string> = new Set([
 	...['subject', 'text_body', 'html_body', 'tag', 'headers', 'context'],
 ]);
 
-/** Under `textKeys`, turns a number into a string if JavaScript would drop digits or the decimal point. */
+/** Turns numbers in the values of `textKeys` into strings if JavaScript would drop digits or the decimal point. */
 function withoutLongNumbers(request: unknown): unknown {
 	if (!isRecord(request)) return withoutExactNumbers(request);
 	const entries = Object.entries(request).map(([key, value]) => [
@@ -159,7 +159,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Returns a variable for each column that `--map` joins: `#First#` works beside the joined `#name#`. */
+/** Each joined column also gets its own variable. `#First#` then works beside the joined `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],

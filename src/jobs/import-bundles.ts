@@ -148,18 +148,17 @@ function noNesting(target: string): string {
 	return target.startsWith('meta') ? texts.metaValue : texts.string;
 }
 
-const misfit =
-	'empty cells were added or cells joined to fit the header: correct them, and empty _code in that row';
+const misfit = 'cells were added or joined to fit the header: correct that row, and clear its _code';
 
 /**
- * Users correct some rows of a results file and import the file again. A row that still has one of these codes in
- * `_code` is rejected again, because the row itself looks valid.
+ * Users correct some rows of a rejects file and import the file again. The import rejects a row that still has one of
+ * these codes in `_code`, although the row itself looks valid.
  */
 const refusedAgain: ReadonlyMap<string, string> = new Map([
-	[duplicateCode, 'the previous import already had this row (empty its _code to import it anyway)'],
+	[duplicateCode, 'the previous import already had this row (clear its _code to import it anyway)'],
 	['too_few_cells', misfit],
 	['too_many_cells', misfit],
-	[nestedCode, 'a cell holds the JSON of an object or list: correct the cell, and empty _code in that row'],
+	[nestedCode, 'a cell holds the JSON of an object or list: correct the cell, and clear _code in that row'],
 ]);
 
 function rejected({ line, cells }: TableRow, code: string, error: string): Converted {

@@ -36,8 +36,8 @@ export interface ImportJob {
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
 	/**
-	 * Receives the rejected rows of a batch in line order. Read and store these rows before resolving: mailctl then
-	 * reuses their memory, and a resumed run fetches only the latest rejects again.
+	 * Receives the rejected rows of a batch in line order. Store the rows before resolving, because mailctl then reuses
+	 * their memory. A resumed run fetches only the latest rejects again.
 	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	signal?: AbortSignal;
@@ -109,8 +109,7 @@ class ImportRun {
 		const { signal, maxErrors } = this.#job;
 		for await (const batch of this.#batches()) {
 			if (signal?.aborted) return 'interrupted';
-			// Check the limit only at new rows. Before them, `totals` lacks the rows that mailctl rejected in the
-			// earlier run.
+			// Check the limit only at new rows. Until then, `totals` lacks earlier rows that mailctl itself rejected.
 			const isNew = batch.first + batch.count > this.#resumedAt;
 			if (isNew && hasTooManyErrors(maxErrors, this.totals, 'midway')) return 'too_many_errors';
 			this.#takeOff(batch);
@@ -130,10 +129,7 @@ class ImportRun {
 		for await (const bundle of readBundles({ mapping, maxRows, form })) yield new Batch(bundle, mapping);
 	}
 
-	/**
-	 * True if mailctl may send the next batch before it has this batch's answer: only an embedded engine keeps the
-	 * order. False with `maxErrors`, and for rows of an earlier run.
-	 */
+	/** True if mailctl may send the next batch before this batch's answer: only an embedded engine keeps the order. */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
 	}
@@ -173,7 +169,7 @@ class ImportRun {
 		if (this.#resumedAt === 0 && sum(this.totals) !== sum(totals)) {
 			throw new ApiError(
 				'bad_answer',
-				`the import counted ${sum(totals)} rows, ${sum(this.totals)} were acknowledged`,
+				`the import counted ${sum(totals)} rows, but the service acknowledged ${sum(this.totals)}`,
 			);
 		}
 		return totals;
@@ -282,7 +278,7 @@ class Batch {
 		const columns = this.#columns;
 		if (form === 'cells') return imports.put(session, { first, columns, cells: unpackCells(rows, skipped) });
 		if (imports.putChecked === undefined)
-			throw new Error('rows that were checked before can go only to an engine in this process');
+			throw new Error('only an engine in this process accepts rows that were already checked');
 		const prefix = 'meta.';
 		const variables = columns.flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []));
 		return imports.putChecked(session, { first, variables, rows: without(rows.put, skipped) });

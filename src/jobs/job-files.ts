@@ -37,14 +37,14 @@ export function jobFiles(folder: string, deployment: string): JobFiles {
 		leaveToDeployment: async (key) => putNew(markOf(pathOf(key)), JSON.stringify({ deployment, key })),
 		assertNotThere: (key) => {
 			if (!existsSync(markOf(pathOf(key)))) return;
-			const text = `the campaign "${key}" is stored on ${deployment}, which no longer answers as a mailctl server`;
+			const text = `the campaign "${key}" is stored on ${deployment}, which is no longer a mailctl server`;
 			throw new JobError('other_road', `${text}; nothing was sent`);
 		},
 	};
 }
 
 export function keptHere(key: string, path: string): JobError {
-	const text = `the campaign "${key}" was started before this service was a mailctl server, and is stored in ${path}`;
+	const text = `the campaign "${key}" is stored in ${path}: it started before this service was a mailctl server`;
 	return new JobError('other_road', `${text}; nothing was sent`);
 }
 

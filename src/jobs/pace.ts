@@ -1,6 +1,7 @@
 /**
  * Limits the rate of requests to a service. A throttled request waits at least as long as the service asks, up to five
- * minutes. All requests wait only while most are throttled, because some services throttle at random.
+ * minutes. If the service throttles over half of the recent requests, all requests wait. Otherwise only the throttled
+ * request waits, because some services throttle at random.
  */
 
 import type { Call } from '../api/api.js';

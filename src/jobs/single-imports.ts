@@ -35,8 +35,8 @@ interface OpenImport {
 const maxUnknownInARow = 16;
 
 /**
- * Runs one import at a time. An error beyond a single row, such as a busy service, fails the batch. If the caller
- * repeats the batch, rows that were done keep their outcomes.
+ * Runs one import at a time. An error that affects more than one row, such as a busy service, fails the batch. If the
+ * caller repeats the batch, finished rows keep their outcomes.
  */
 export class SingleImports implements Imports {
 	reasonsLeftOut = 0;
@@ -210,7 +210,6 @@ export type KeepImport = (key: string) => Promise<KeptImport>;
 type Intent = 'create' | 'update';
 
 interface RowIntents {
-	/** The intent that an earlier run declared for this row. */
 	readonly earlier: Intent | null;
 	declare(intent: Intent): Promise<void>;
 }
@@ -253,7 +252,6 @@ class RowWriter {
 		return this.#parts.pages.prepare(rows);
 	}
 
-	/** Rejects a row that the service refuses. Without an answer, looks the address up. Throws all other errors. */
 	async settle(row: ForeignRow, intents: RowIntents): Promise<RowOutcome> {
 		const { pages, spec } = this.#parts;
 		const found = isEmailAddress(row.email) ? await pages.find(row.email) : null;
@@ -265,7 +263,7 @@ class RowWriter {
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/** Deactivates the subscriber of an ignored row that is inactive or has a `disable_reason`. True after a change. */
+	/** Even an ignored row deactivates its subscriber if the row says so. Returns true after a change. */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;

@@ -79,7 +79,7 @@ function knownOf({ id, email, name, is_active, meta }: Subscriber): Known {
 
 type ReadSubscribers = (request: SubscriberFilter & PageRequest) => Promise<Page<Subscriber>>;
 
-/** `email__exact` may be case-sensitive: tries the address as given, then in lower case, then `email__icontains`. */
+/** The service's `email__exact` may be case-sensitive. */
 export async function searchAddress(read: ReadSubscribers, email: string): Promise<Subscriber | null> {
 	const exact = [...new Set([email, email.toLowerCase()])].map((email__exact) => ({ email__exact }));
 	for (const filter of [...exact, { email__icontains: email }]) {

@@ -50,7 +50,7 @@ export class SuppressionBatches implements Imports {
 		return this.#counts;
 	}
 
-	/** Duplicates have the same address, reason, list and expiry. The service reports every invalid row. */
+	/** An invalid row always counts as new, because the service must report it. */
 	#isNew(row: SuppressionRow): boolean {
 		if (suppressionRowFields.parse(row, 'create').kind === 'invalid') return true;
 		const { email, reason, list_id, expires_at } = row;

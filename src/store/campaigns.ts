@@ -26,7 +26,7 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** Set if the client sees only its own campaigns. `unless` ignores others; their `key` is a `conflict`. */
+	/** If set, `unless` sees only this client's campaigns. The `key` of another client's campaign is a `conflict`. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;

@@ -33,7 +33,7 @@ export function whyMarked({ role, isOver, other, at }: Mark): string {
 	return `is being moved to ${other} since ${time}: repeat "engine migrate" to continue it, or add --undo to stop it`;
 }
 
-/** A move has marked the database. `wanted`: the caller would use its `data`, or overwrite it (`place`). */
+/** `wanted`: the caller wants to use the marked database (`data`) or to overwrite it (`place`). */
 export class DatabaseMarked extends StoreError {
 	override readonly name = 'DatabaseMarked';
 	readonly database: string;

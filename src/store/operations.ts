@@ -86,7 +86,7 @@ interface Traits {
 	wakes?: true;
 	/** The operation records something that has happened outside the database, so an abort does not roll it back. */
 	records?: true;
-	/** A dry run rolls back each operation, so it repeats this one before later ones, which may need its rows. */
+	/** A dry run rolls back each operation. It repeats this operation before each later one, which may need its rows. */
 	prepares?: true;
 	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;
@@ -288,7 +288,7 @@ const writes = {
 	deleteList: op<{ id: number; now: Micros }, boolean>(),
 	clearList: op<{ id: number; now: Micros }, number | null>(),
 
-	/** `if_exists`: `skip` keeps and `update` changes an existing subscriber (merging meta); absent: refuses it. */
+	/** `skip` keeps an existing subscriber; `update` changes it and merges meta. The default returns `refused`. */
 	createSubscriber: op<
 		{ list_id: number; input: inputs.SubscriberInput; if_exists?: 'skip' | 'update'; now: Micros },
 		Written<records.Subscriber>
@@ -422,7 +422,7 @@ const writes = {
 		campaigns.ListAck | null
 	>(),
 	addPeopleToCampaign: op<ListedPeople, PeopleAck>({ holds: () => changesPeople }),
-	/** With `isAgain`, makes uncertain messages due. Otherwise makes messages uncertain that a stopped retry left. */
+	/** With `isAgain`, uncertain messages become due. Without it, messages of an interrupted retry become uncertain. */
 	retryUncertain: op<{ campaign: Uuid; isAgain: boolean; now: Micros }, void>({ wakes: true }),
 	keepCampaignRate: op<{ campaign: Uuid; rate: string }, void>({ repeatable: true }),
 	putCampaignBatch: op<
@@ -474,7 +474,7 @@ const writes = {
 		// Do not delay an unsubscription: the person waits for the answer, and must not get more mail meanwhile.
 		waits: ({ events }) => (events.every(isReading) ? 'as_opens' : 'not'),
 	}),
-	/** Records each kind of report once per message. Updates message, figures, suppressions and subscribers. */
+	/** Records each kind of report once per message. Also updates figures, suppressions and subscribers. */
 	recordReport: op<ReturnedReport, ReportOutcome>({ records: true }),
 };
 
@@ -547,7 +547,7 @@ const steps = {
 		{ kind: 'canceled'; next: number | null } | Exclude<CampaignCanceled, { kind: 'canceled' }>
 	>({ repeatable: true }),
 	forgetCampaign: op<{ campaign: Uuid }, void>({ repeatable: true }),
-	/** One transaction of `lease`. `isCut`: it reached its maximum of messages held by limits; more may be due. */
+	/** One transaction of `lease`. `isCut`: limits held so many messages that the call stopped; more may be due. */
 	leaseSlice: op<queues.LeaseCommand, { leased: queues.Leased[]; isCut: boolean }>({
 		repeatable: true,
 		records: true,

@@ -1,4 +1,3 @@
-/** Types of the two queues: messages and webhook deliveries. */
 import type { EmailKey } from '../api/address.js';
 import type { CommonReply } from '../api/campaigns.js';
 import type { MessageScope } from '../api/capabilities.js';
@@ -22,7 +21,8 @@ export interface LeaseCommand {
 export interface QueuePause {
 	/**
 	 * `fault`: the login, TLS or connection failed, or the server refuses all mail. `refusal`: the server refused the
-	 * sender. A refusal does not pause the queue. `faults` counts the refusals since the last sent message.
+	 * sender. A refusal does not pause the queue. `faults` counts the refusals since the last sent message, or the faults
+	 * since the last reply.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
 	reason: string | null;
@@ -78,7 +78,7 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** `wait`: the last message held by the limit must wait at least this long; 0: the limit holds none. */
+/** `wait`: the shortest time until the last message that the limit holds can leave; 0 if the limit holds none. */
 export interface LimitWait {
 	setting: string;
 	limit: string;
@@ -140,7 +140,6 @@ export interface DeliveryLease {
 	secrets: string[];
 }
 
-/** `status` is null if no answer came; `error` says why. */
 interface DeliveryAnswer {
 	status: number | null;
 	error: string | null;

@@ -71,10 +71,7 @@ export function stoppable({ step, isTrial }: Steps, { signal }: Means = {}): Ste
 	return { step: wanted, isTrial };
 }
 
-/**
- * Each slice commits its position in the list, so a repeated call continues an interrupted one. A call stages at least
- * one slice.
- */
+/** Each slice commits its position in the list, so a repeated call continues an interrupted one. */
 async function addInSlices(
 	{ step, isTrial }: Steps,
 	{ for_ms = Infinity, ...command }: { campaign: Uuid; list_id: number; now: Micros; for_ms?: number },
@@ -99,7 +96,7 @@ async function addInSlices(
 	}
 }
 
-/** Cancels in one step, then deletes staged messages in slices. Rows left by an interruption show as canceled. */
+/** Rows left by an interruption show as canceled. */
 async function cancelInSlices(
 	{ step, isTrial }: Steps,
 	command: Command<'cancelCampaign'>,
@@ -173,7 +170,7 @@ export async function leaseInSlices(
 	}
 }
 
-/** After each slice, rests as long as it took, so that others can write. A null `next` ends the part. */
+/** After each slice, rests as long as it took, so that others can write. */
 export async function dropInSlices<Drop>(
 	parts: readonly { drop: Drop; slice: number }[],
 	now: Micros,

@@ -87,7 +87,7 @@ export interface ChosenSlice extends Chosen {
 
 export interface ChosenTuples extends ChosenSlice {
 	keys: TupleKeys;
-	/** Returns the text of `meta`, which the caller parses and checks. This saves an eighth of the time. */
+	/** The caller checks `meta`, so the store returns its text unchecked, which takes an eighth less time. */
 	isChecked?: true;
 }
 

@@ -12,7 +12,7 @@ export function foreignScheme(url: string): string | null {
 	return isPostgres(url) ? null : scheme;
 }
 
-/** True for a server's address in another form: misspelled URL, JDBC, `USER:PASSWORD@HOST`, libpq or ADO keywords. */
+/** True for the address of a database server that is not a `postgres://` URL. */
 export function isLikeServer(text: string): boolean {
 	return !isPostgres(text) && likeServers.some((form) => form.test(text.trim()));
 }
@@ -25,7 +25,10 @@ const likeServers = [
 	/(?:pass(?:w(?:or)?d|phrase)?|pwd|secret)["']?\s*[=:]/i,
 ];
 
-/** True if an unescaped `/`, `?` or `#` is in the password: messages would show its rest as a path. */
+/**
+ * True if the password has an unescaped `/`, `?` or `#`. A URL parser ends the authority there, so messages would show
+ * the rest of the password.
+ */
 export function hasBarePassword(url: string): boolean {
 	return /^\w+:\/\/[^/?#@]*:[^/?#@]*[/?#].*@/.test(url);
 }

@@ -21,7 +21,7 @@ function isHeld({ encoding, bomBytes }: EncodingFound, prefix: Buffer, isWhole: 
 	return encoding !== 'utf-8' || detectUnicode(prefix.subarray(bomBytes), isWhole)?.encoding === 'utf-8';
 }
 
-/** Returns why a file is not UTF-8, in words that follow the file's name. Null if it is UTF-8. */
+/** Returns why a file is not UTF-8, in words that follow the file's name. */
 export function utf8Fault(bytes: Buffer): string | null {
 	const wide = utf16Fault(bytes);
 	if (wide !== null || isUtf8(bytes)) return wide;
@@ -58,7 +58,7 @@ export function cutPartialCharacter(bytes: Buffer): Buffer {
 	return bytes;
 }
 
-/** Code pages rarely form UTF-8 sequences, so a text with enough of them is UTF-8 with some broken rows. */
+/** Text in a code page rarely contains UTF-8 sequences. Enough sequences therefore mean UTF-8 with broken rows. */
 function isDamagedUtf8(bytes: Buffer): boolean {
 	const text = bytes.toString();
 	const broken = text.match(/\ufffd/g)?.length ?? 0;
@@ -70,7 +70,7 @@ function isDamagedUtf8(bytes: Buffer): boolean {
 	);
 }
 
-/** Finds UTF-16 by its ASCII characters. A fifth of the byte pairs has a zero: always first, or always second. */
+/** Finds UTF-16 by its ASCII characters. In at least a fifth of the byte pairs, the same byte is zero. */
 function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	const pairs = Math.floor(prefix.length / 2);
 	let even = 0;

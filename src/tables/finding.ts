@@ -63,7 +63,7 @@ export class TableError extends Error {
 	}
 }
 
-/** The columns that a rejects file adds to the data. Imports ignore them. */
+/** The columns that a rejects file adds to the data. */
 export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 
 /** `_code` of a row that repeats an address of the same import. The user need not correct it. */
@@ -89,7 +89,7 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** Finds the first column after `_line`, `_code` and `_error`. The user left out those columns. */
+/** Returns the index of the first left-out column. In a rejects file, `_line`, `_code` and `_error` precede it. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;
@@ -101,7 +101,6 @@ export function findCodeColumn(header: readonly string[]): number | null {
 	return rejectColumns.every((name) => names.includes(name)) ? names.indexOf('_code') : null;
 }
 
-/** Texts for `_error`. `findCellFault` appends the number of the cell. */
 export const faultMessages = {
 	unclosed_quote: 'a quote is opened here and never closed (a quote within a cell is written twice)',
 	stray_quote: 'a quote in the middle of a cell (quote the whole cell and write the quote twice)',

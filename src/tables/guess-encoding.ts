@@ -39,7 +39,6 @@ export function guessEncoding(evidence: Buffer): EncodingGuess {
 /** Maximum bytes of non-ASCII lines to collect. A guess needs no more. */
 export const evidenceBytes = 48 * 1024;
 
-/** Returns whole lines that have bytes beyond ASCII, in order, up to 48 KiB. */
 export function linesBeyondAscii(bytes: Buffer): Buffer {
 	const lines: Buffer[] = [];
 	let length = 0;

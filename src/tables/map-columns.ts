@@ -46,7 +46,7 @@ export interface HeaderOptions {
 	/** `--map` as given: `E-Mail Address=email`, `First+Last=name`. The target `-` leaves the column out. */
 	map?: readonly string[];
 	unknown?: 'refuse' | 'create' | 'ignore';
-	/** Cells of the first rows. Unmapped columns whose cells seem to say who may get mail are refused. */
+	/** Cells of the first rows. `mapHeader` refuses an unmapped column whose cells seem to say who may get mail. */
 	sampled?: Sampled;
 	stateWords?: Readonly<Record<string, State>>;
 	/** The columns that are not fields. Defaults to those of a subscriber. */
@@ -113,12 +113,11 @@ const readOnly: Readonly<Record<string, { cell: RegExp; own?: RegExp }>> = {
 	date_created: { cell: /^\d{4}-\d\d-\d\dT[\d:.]+Z?$/, own: /^[\d-]{10}T[\d:]{8}\.\d{6}Z?$/ },
 };
 
-/** Tries `map` first, then exact names, then folded names. A mapping has an email column, and no target twice. */
+/** Tries `map`, then exact names, then folded names. Refuses a header without email, or with a target twice. */
 export function mapHeader(given: readonly string[], options: HeaderOptions): HeaderResult {
 	return new Header(given.map(clean), options).result();
 }
 
-/** Replaces the first state column by `is_active` and `disable_reason`. Drops the other state columns. */
 export function batchColumns(columns: readonly MappedColumn[]): MappedColumn[] {
 	const first = columns.find(({ target }) => target === 'state');
 	return columns.flatMap((column) => {
@@ -150,7 +149,6 @@ class Header {
 		this.#readMap();
 		const email = this.#findEmail();
 		if (email !== null) this.#named.set(email, 'email');
-		// Columns without a name are not duplicates of each other.
 		const twice = names.filter((name, at) => name !== '' && names.indexOf(name) !== at);
 		for (const column of new Set(twice))
 			this.#refuse('duplicate', column, `the column ${show(column)} appears twice`);
@@ -209,7 +207,7 @@ class Header {
 		}
 	}
 
-	/** Returns the only column in `emailNames`. Null if it has a target, or if another column maps to `email`. */
+	/** Returns the column whose name is in `emailNames`. Null if it has a target, or if several may be `email`. */
 	#findEmail(): string | null {
 		const names = this.#names;
 		const found = names.filter((column) => emailNames.has(fold(column)));
@@ -363,7 +361,7 @@ class Header {
 	}
 }
 
-/** True if COLUMN and FIELD are given. Without COLUMN, only `-` is valid, because several columns may lack a name. */
+/** Without COLUMN, only `-` is valid, because several columns may lack a name. */
 function isWhole(cut: number, target: string): boolean {
 	return cut > 0 ? target !== '' : cut === 0 && target === '-';
 }
@@ -372,7 +370,6 @@ function isWhole(cut: number, target: string): boolean {
 const hasControls = /[\p{Cc}\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
 const nameless = 'a column without a name: --map "=-" leaves it out';
 
-/** `First Name` becomes `first_name`. A name that gives no variable requires `--map`. */
 function createField(column: string): Decision {
 	const variable = hasControls.test(column) ? null : variableOf(column);
 	if (variable !== null) return { target: `meta.${variable}`, field: { variable, name: column } };

@@ -7,7 +7,6 @@ import { TableError } from './finding.js';
 
 export type WhenThere = 'refuse' | 'replace';
 
-/** `ending` is the extension of the temporary file. */
 export async function createOutputFile(
 	path: string,
 	whenThere: WhenThere,
@@ -117,7 +116,7 @@ async function putInPlace({ path, target, temporary, whenThere }: Place): Promis
 	await rm(temporary);
 }
 
-/** Creates a file that only its owner can read. Without `chmod`, a umask of 0777 would prevent opening it again. */
+/** Without `chmod`, a umask of 0777 would prevent opening the file again. */
 function opened(file: string, path: string, flags: 'w' | 'wx'): Promise<FileHandle> {
 	return writing(path, async () => {
 		const handle = await open(file, flags, 0o600);

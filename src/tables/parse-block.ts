@@ -1,4 +1,4 @@
-/** Splits rows without quotes at delimiters, and passes the other valid rows to csv-parse in one call. */
+/** Splits each row without quotes at its delimiters. Passes the other valid rows to csv-parse in one call. */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
 import { maxRowBytes } from './finding.js';
@@ -16,12 +16,12 @@ interface Parsed extends Omit<Scanned, 'spans'> {
 export function parseBlock(block: TextBlock): Parsed {
 	const { spans, ...rest } = scanRows(block);
 	const { bytes, delimiter } = block;
-	// Check all rows together for UTF-8, and each row only if that fails.
 	const isText = isUtf8(bytes.subarray(spans[0]?.begin ?? 0, spans.at(-1)?.end ?? 0));
 	const quoted = spans.filter(({ fault, isPlain }) => fault === null && !isPlain);
 	const joined = Buffer.concat(quoted.flatMap((span) => withoutGaps(bytes, span)));
 	const cells = cellsOf(joined, delimiter);
-	if (cells.length !== quoted.length) throw new Error(`${quoted.length} rows were read as ${cells.length}`);
+	if (cells.length !== quoted.length)
+		throw new Error(`${quoted.length} rows were parsed as ${cells.length} rows`);
 	let next = 0;
 	const rows = spans.map((span): RawRow => {
 		const { begin, end, line, fault, isPlain } = span;
@@ -42,7 +42,6 @@ function withoutGaps(bytes: Buffer, { begin, end, gaps }: RowSpan): Buffer[] {
 	return edges.flatMap((edge, at) => (at % 2 === 0 ? [bytes.subarray(edge, edges[at + 1])] : []));
 }
 
-/** A row without quotes is one line. Each delimiter separates two cells (RFC 4180 s.2). */
 function plainCells(bytes: Buffer, { begin, end }: RowSpan, delimiter: string): string[] {
 	let last = end;
 	while (last > begin && isLineEnd(bytes[last - 1])) last -= 1;
@@ -95,7 +94,7 @@ const lf = 10;
 const cr = 13;
 const quote = 34;
 
-/** Returns the rows of the block in order. The rows do not depend on where blocks end. */
+/** The rows do not depend on where blocks end. */
 export function scanRows({
 	bytes,
 	delimiter,
@@ -156,7 +155,7 @@ function passBlankLines(
 type Fault = 'opening' | 'closing' | 'open';
 
 interface ScannedRow {
-	/** The offset after the row's line end; -1 if that is beyond the block or the maximum length of a row. */
+	/** The offset after the row's line end. -1 with a `fault`, or if the block or the maximum length ends first. */
 	end: number;
 	fault: Fault | null;
 	lines: number;
@@ -215,7 +214,7 @@ function endOfQuotes(
 	return isLast && stop === bytes.length ? 'open' : 'cut';
 }
 
-/** Returns `at` if the quote before it closes its cell. Blanks may follow the quote. */
+/** `at` is the offset after a closing quote. Returns `at` if the cell ends there, or after blanks. */
 function checkBehind(
 	bytes: Buffer,
 	at: number,
@@ -276,7 +275,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** An odd number of quotes in the first line means an unclosed cell. The closing quote then belongs to a later row. */
+/** If the first line has an odd number of quotes, a cell is unclosed. A quote of a later row seemed to close it. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);
@@ -287,7 +286,7 @@ function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 
 export const blockBytes = 64 * 1024;
 
-/** Passes the source to `read` in blocks. Each block starts with the rest that `read` returned before. */
+/** Each block starts with the rest that `read` returned before. */
 export async function* inBlocks<Item>(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 	read: (bytes: Buffer, isLast: boolean) => Generator<Item, Buffer>,

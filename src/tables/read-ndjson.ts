@@ -163,7 +163,7 @@ function parseRecord(line: string): JsonRecord {
 		}
 	}
 	if (long.length === 0) return { kind: 'record', cells, nested };
-	return bad('bad_json', `${long[0]}: a number this long would be changed: quote it`, cells);
+	return bad('bad_json', `${long[0]}: a number this long would lose digits: put it in quotes`, cells);
 }
 
 /** True if digits would be lost, because meta stores numbers as doubles. */

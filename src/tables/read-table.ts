@@ -19,10 +19,9 @@ export interface Table {
 	format: 'csv' | 'ndjson';
 	encoding: string;
 	delimiter: string;
-	/** True if the encoding is a guess that the user should see. */
 	isGuessed: boolean;
 	isMarked: boolean;
-	/** Names of the columns. For NDJSON, the keys of the objects, with `meta.x` for keys of `meta`. */
+	/** For NDJSON, the keys of the objects, with `meta.x` for keys of `meta`. */
 	header: readonly string[];
 	/** Iterable once. Includes unusable rows as `bad`, in file order. */
 	rows: AsyncIterable<TableRow>;

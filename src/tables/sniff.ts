@@ -14,7 +14,7 @@ interface SniffOptions {
 	evidence?: Buffer | null;
 }
 
-/** `hintBytes`: the length of a `sep=` hint. `blankColumns`: the number of blank columns at the end of the header. */
+/** `hintBytes`: the length of a `sep=` hint. */
 type Sniffed =
 	| ({
 			kind: 'text';
@@ -112,7 +112,7 @@ function beginsWithObjectLine(text: string): boolean {
 	return object.startsWith('{') && object.endsWith('}');
 }
 
-/** Picks the delimiter with which most of 20 records have the header's width. Among equals, more columns win. */
+/** Picks the delimiter that gives the largest share of 20 rows the header's width. In a tie, more columns win. */
 function detectDelimiter(text: string, isWhole: boolean): string {
 	const bytes = Buffer.from(text);
 	let best = { delimiter: ',', agreement: 0, width: 1 };
@@ -189,9 +189,9 @@ function utf8Mark(prefix: Buffer): number {
 
 function unsure({ candidates }: EncodingGuess): Refused {
 	const details = candidates.map(({ encoding, sample }) => `${encoding}: ${sample}`);
-	return refuse('unsure_encoding', 'is not UTF-8, and does not tell which encoding it is in', {
+	return refuse('unsure_encoding', 'is not UTF-8, and its encoding is uncertain', {
 		details: ['it may be in one of these encodings. The text would be:', ...details],
-		hint: 'name the one that reads right: --encoding NAME',
+		hint: 'choose the encoding whose text is correct: --encoding NAME',
 	});
 }
 
@@ -218,7 +218,7 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 
 const noText = new Set(['base64', 'hex']);
 
-/** True for UTF-8 with a non-ASCII character, or three if `encoding` is multi-byte: two may be valid by chance. */
+/** True for UTF-8 with a non-ASCII character. A multi-byte `encoding` requires three: two may be valid by chance. */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);
@@ -251,7 +251,7 @@ function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): st
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 
-/** A file is binary if a tenth is control characters, or if the header has a NUL. A later NUL is a fault of its row. */
+/** A NUL after the header is a fault of its row. */
 function looksBinary(text: string): boolean {
 	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
 	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));

@@ -45,7 +45,7 @@ export interface Survey {
 	lineFeeds: number;
 }
 
-/** Throws the errors of `readBytes`. Calls `take` with each piece and the number of line feeds before it. */
+/** Calls `take` with each piece and the number of line feeds before it. */
 export async function surveySource(
 	source: TableSource,
 	signal?: AbortSignal,

@@ -100,7 +100,7 @@ const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>
 const general: ReadonlySet<Named> = new Set<Named>([
 	...(['unconfirmed', 'bounced', 'complained', 'gone', 'status', 'confirmed'] as const),
 ]);
-/** If a column name has any other word beside the state, as in `Order status`, the state is not a person's. */
+/** If a column name has only these words beside the state, as in `Email status`, the state is a person's. */
 const personWords = new Set(
 	wordsOf(`is has was been by from of to the all any for as not no in with meta date time timestamp day reason grund count counter number total flag status state global current last first soft hard double opt out only clean hold marked reported
 		id ip email emails mail mails e address addresses user contact subscriber customer client member person people account profile recipient record list campaign campaigns newsletter marketing mailing subscription membership consent message type

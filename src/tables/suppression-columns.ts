@@ -90,7 +90,7 @@ function readCell(part: string, cell: string): string {
 	return isDay ? `${cell}T00:00:00` : cell;
 }
 
-/** `Hard-bounced` becomes HARDBOUNCED. An unknown word stays unchanged, so that an error can quote it. */
+/** An unknown word stays unchanged, so that an error can quote it. */
 function oneOf(words: readonly string[], cell: string): string {
 	const word = fold(cell).toUpperCase();
 	return words.find((one) => one === word) ?? cell;

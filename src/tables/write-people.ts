@@ -12,7 +12,7 @@ type RecordKey = Exclude<keyof Subscriber, 'meta'>;
 type Meta = Subscriber['meta'];
 
 const usual: readonly RecordKey[] = ['email', 'name', 'is_active', 'disable_reason'];
-/** Read-only columns. Imports skip them, and exports contain them only if the user names them. */
+/** Imports skip these columns, and exports contain them only if the user names them. */
 const readOnly: readonly RecordKey[] = [
 	'id',
 	'list_id',
@@ -97,7 +97,6 @@ function recordColumn(name: RecordKey): PeopleColumn {
 	return { kind: 'record', name };
 }
 
-/** A field named like a column of the record, or of a rejects file, gets the prefix `meta.`. */
 function fieldColumn(variable: string): PeopleColumn {
 	const isTaken = recordKeys.has(variable) || isRejectColumn(variable);
 	return { kind: 'field', variable, name: isTaken ? `meta.${variable}` : variable };

@@ -174,7 +174,7 @@ function noFolder(path: string, cause: unknown): TableError {
 	const { code, why } = refusalOf(cause, path) ?? { code: 'unreadable' as const, why: systemReason(cause) };
 	return new TableError(code, `the rejects file ${path} cannot be written: ${why}`, {
 		cause,
-		hint: '--rejects FILE names another place',
+		hint: 'choose another file with --rejects FILE',
 		unwritten: path,
 	});
 }

@@ -1,4 +1,3 @@
-/** Runs in a worker thread and answers the questions of a `Channel`. */
 import { parentPort } from 'node:worker_threads';
 import { type Answer, formatFailure, type Question } from './channel.js';
 

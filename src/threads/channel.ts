@@ -1,6 +1,6 @@
 /**
- * Sends questions to a thread and receives its answers. Posting a message costs more than its content. So one message
- * carries all questions of a turn of the event loop, and one carries all answers of a tick.
+ * Sends questions to a thread and receives its answers. The number of messages costs more than their size. So one
+ * message carries all questions of a turn of the event loop, and another carries all answers of a tick.
  */
 import type { Worker } from 'node:worker_threads';
 import { ApiError, StoreError } from '../api/errors.js';

@@ -175,7 +175,7 @@ class Composing implements ComposingThreads {
 		}
 	}
 
-	/** Copies a mail larger than `sliceBytes`, because a socket may still use it, or if no slab is spare. */
+	/** Copies a mail if no slab is spare. Also copies large mails, because a socket may use them after `release`. */
 	#lend({ job, mail, from }: Expected): LentMail | null {
 		if (job === null || mail == null) return null;
 		const { length, ...envelope } = mail;

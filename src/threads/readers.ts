@@ -3,7 +3,7 @@ import type { ReadMail } from '../delivery/bounces/ingest.js';
 import { createRequestThread, type RequestThreadOptions } from './request-thread.js';
 
 interface Inliner {
-	/** Answers one question at a time. Rejects after the deadline, or when the thread fails or is closed. */
+	/** Rejects after the deadline, or when the thread fails or is closed. */
 	readonly read: AskHtml;
 	close(): Promise<void>;
 }

@@ -74,7 +74,7 @@ export function createRequestThread<Question, Answer>(
 	};
 }
 
-/** Calls `onLate` after `ms` of this process's CPU time, at the latest after `patience` times `ms`. */
+/** Calls `onLate` once this process has used `ms` of CPU time, or after `patience * ms` of real time. */
 function watch(ms: number, onLate: () => void): () => void {
 	const began = performance.now();
 	const used = process.cpuUsage();

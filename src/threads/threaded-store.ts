@@ -82,7 +82,7 @@ async function openAll(all: readonly (readonly [Channel, OpenCommand])[]): Promi
 
 async function closeAll(channels: readonly Channel[], isFailed: () => boolean): Promise<void> {
 	try {
-		// The last connection to close checkpoints and removes the log, so close the writer last.
+		// Close the writer last, because the connection that closes last checkpoints the log and removes it.
 		for (const channel of channels) await channel.ask('close', null);
 	} catch (error) {
 		if (!isFailed()) throw error;

@@ -135,7 +135,7 @@ test.each([
 	'å',
 	'\\"',
 	'"a" ',
-])('the parser of mailboxes reads a million characters of %j in time', (part) => {
+])('the parser of mailboxes accepts or rejects a million characters of %j within the time limit', (part) => {
 	const text = part.repeat(1_000_000 / part.length);
 	for (const hostile of [text, `${text}@b.no`, `a@${text}`, `${text}<a@b.no>`, `"${text}" <a@b.no>`])
 		expect(parseMailbox(hostile)?.address ?? 'a@b.no').toBe('a@b.no');

@@ -25,7 +25,7 @@ describe('a timestamp', () => {
 		);
 	});
 
-	test('is formatted correctly, whatever day was formatted before', () => {
+	test('is formatted like Date.toISOString, even just after a timestamp of another day', () => {
 		fc.assert(
 			fc.property(fc.integer({ min: -2_000_000_000_000, max: 9_000_000_000_000 }), (ms) => {
 				expect(formatDateTime(ms * 1000 + 7)).toBe(`${new Date(ms).toISOString().slice(0, -1)}007`);
@@ -61,7 +61,7 @@ describe('a timestamp', () => {
 		['2026-01-01T00:00:00Z', 'UTC', '2026-01-01'],
 	])('%s falls, in %s, on the day %s', (iso, zone, day) => expect(dayOf(micros(iso), zone)).toBe(day));
 
-	test('falls on the same day as in Intl.DateTimeFormat, in each time zone', () => {
+	test('falls, in five time zones, on the day that Intl.DateTimeFormat returns', () => {
 		const zones = [
 			'Europe/Oslo',
 			'Asia/Kolkata',
@@ -129,7 +129,7 @@ describe('a local time', () => {
 		['2026-01-01T12:00:00', 'America/St_Johns', '2026-01-01T08:30:00', 'UTC-3:30'],
 		['2026-01-01T12:00:00', 'UTC', '2026-01-01T12:00:00', 'UTC'],
 		['0001-01-01T00:00:00', 'America/New_York', '0001-01-01T00:00:00', 'UTC'],
-	])('computed from UTC %s for the zone %s is %s (%s)', (utc, zone, local, offset) => {
+	])('for %s UTC in the zone %s is %s, with the offset %s', (utc, zone, local, offset) => {
 		const at = parseDateTime(utc) ?? 0;
 		expect([localTime(at, zone), offsetText(at, zone)]).toEqual([local, offset]);
 	});

@@ -106,9 +106,9 @@ describe('an exact number', () => {
 		'{1e5 : 1}',
 		'1.0 2.0',
 		`${'9'.repeat(4301)}`,
-	])('is not read from the invalid JSON $0', (text) => expect(read(text).kind).toBe('invalid'));
+	])('cannot be read from $0', (text) => expect(read(text).kind).toBe('invalid'));
 
-	test('becomes a plain number on request, while texts and keys stay unchanged', () => {
+	test('is converted to a plain number by withoutExactNumbers, which keeps strings and keys unchanged', () => {
 		const text = '{"a":"1.0","b":[1,2.5,3.0],"1e5":"\\"1.0\\"","c":{"__proto__":1.0}}';
 		const parsed = read(text);
 		expect(parsed.kind === 'valid' && JSON.stringify(withoutExactNumbers(parsed.value))).toBe(

@@ -102,7 +102,7 @@ describe('an iteration over slices', () => {
 		]);
 	});
 
-	test('throws the error of an early request only if the iteration needs the requested slice', async () => {
+	test('ignores the error of a request for a wrongly announced key, but throws an error for the right key', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);

@@ -203,7 +203,7 @@ test('a campaign has strict variables by default', () => {
 	expect(parsed.kind === 'valid' && parsed.value).toMatchObject({ type: 'BULK', strict_vars: true });
 });
 
-describe('a report', () => {
+describe('the parser of report queries', () => {
 	const days = (query: object) => {
 		const parsed = parseReportQuery(query, '2026-11-21');
 		return parsed.kind === 'valid' ? [parsed.value.from, parsed.value.to] : errorBody(parsed.errors);
@@ -220,6 +220,5 @@ describe('a report', () => {
 			{ date_to: ['The report covers at most 366 days.'] },
 		],
 		[{ date_from: '02.03.2026', date_to: '01.03.2026' }, { date_to: ['The last day is before the first.'] }],
-	])('with the query %j covers these days, or is rejected: %j', (query, expected) =>
-		expect(days(query)).toEqual(expected));
+	])('returns two days or an error for %j: %j', (query, expected) => expect(days(query)).toEqual(expected));
 });

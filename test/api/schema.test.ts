@@ -76,7 +76,7 @@ const table: [string, Field<unknown>, unknown, unknown][] = [
 ];
 
 describe('a field type', () => {
-	test.each(table)('follows the rule: %s', (_, field, input, expected) => {
+	test.each(table)('accepts or rejects a value by this rule: %s', (_, field, input, expected) => {
 		expect(answer(field, input)).toEqual(expected);
 	});
 });

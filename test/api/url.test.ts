@@ -15,7 +15,7 @@ describe('the URL check', () => {
 		['/x', undefined, false],
 		['http://[::zz]/ü', undefined, false],
 		['', undefined, false],
-	])('returns the same result in 50,000 calls for %s with the base %s: %s', (text, base, is) => {
+	])('of %s with the base %s returns %s in each of 50,000 calls', (text, base, is) => {
 		const others = new Set<number>();
 		for (let at = 0; at < often; at += 1) if (canParseUrl(text, base) !== is) others.add(at);
 		expect([...others].slice(0, 3)).toEqual([]);
@@ -32,7 +32,7 @@ it.each<[string, boolean]>([
 	...['http://example.com', 'http://[::ffff:10.0.0.1]', 'http://127.0.0.1.example.com', 'localhost'].map(
 		(url): [string, boolean] => [url, false],
 	),
-])('%s is a URL of this machine: %s', (url, is) => {
+])('isLoopbackUrl(%j) is %s', (url, is) => {
 	expect(isLoopbackUrl(url)).toBe(is);
 });
 

@@ -172,7 +172,7 @@ describe('an invalid option value', () => {
 			kind === 'file' ? [{ line: `${leaf.path} ${flagOf(key)}`, flag: flagOf(key), leaf }] : [],
 		),
 	);
-	it.each(files)('is rejected as a missing file: mailctl $line', async ({ flag, leaf }) => {
+	it.each(files)('is rejected if it is not the path of a file: mailctl $line', async ({ flag, leaf }) => {
 		const project = await ready();
 		const words = [
 			...completed(leaf, flag).map((word) =>

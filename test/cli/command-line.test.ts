@@ -36,24 +36,20 @@ describe('a hint', () => {
 
 	it.each<[string, Hint, string]>([
 		[
-			'that needs no target',
+			'needs no target',
 			[mailctl('profile', 'use', 'prod'), '; ', mailctl('config', 'path'), '; ', mailctl('login')],
 			'mailctl profile use prod; mailctl config path; mailctl login',
 		],
+		['names its target', mailctl('engine', 'init', '--db', 'other.db'), 'mailctl engine init --db other.db'],
+		['names a profile', mailctl('lists', 'list', '-p', 'prod'), 'mailctl lists list -p prod'],
 		[
-			'that names its target',
-			mailctl('engine', 'init', '--db', 'other.db'),
-			'mailctl engine init --db other.db',
-		],
-		['with a profile', mailctl('lists', 'list', '-p', 'prod'), 'mailctl lists list -p prod'],
-		[
-			'with a global option before the command',
+			'begins with a global option',
 			[mailctl('--profile', 'prod'), ' … goes there'],
 			'mailctl --profile prod … goes there',
 		],
-		['with --help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
-		['that prints help', mailctl('--help'), 'mailctl --help'],
-	])('adds no --db option to a command %s', (_what, hint, said) => {
+		['has the option --help', mailctl('lists', 'list', '--help'), 'mailctl lists list --help'],
+		['prints help', mailctl('--help'), 'mailctl --help'],
+	])('adds no --db option to a command that %s', (_what, hint, said) => {
 		expect(hintText(hint, local)).toBe(said);
 	});
 

@@ -19,7 +19,7 @@ describe.each([
 		const refused = { code: 78, stdout: '', stderr: expect.stringContaining(`error: ${config} ${fault}\n`) };
 		expect(await cli(['lists', 'list'], { env })).toEqual(refused);
 		const db = join(HOME, 'news.db');
-		const warning = `warning: ${config} ${fault}; its settings are ignored\n`;
+		const warning = `warning: ${config} ${fault}; mailctl ignores the settings in this file\n`;
 		const warned = { code: 0, stderr: expect.stringContaining(warning) };
 		expect(await cli(['--db', db, 'engine', 'init'], { env })).toMatchObject(warned);
 		expect(await cli(['lists', 'list'], { env: { ...env, MAILCTL_DB: db } })).toMatchObject(warned);
@@ -56,12 +56,12 @@ describe('the default database', () => {
 		['campaigns list', 0],
 		['lists get 1', 3],
 		['lists list --exit-empty', 8],
-	])('is not created by mailctl %s, which warns and counts it as empty', async (line, code) => {
+	])('is not created by mailctl %s, which warns that a missing database counts as empty', async (line, code) => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
 		expect(run.code).toBe(code);
-		expect(run.stderr).toContain(`warning: no database at ${path}: it counts as empty\n`);
+		expect(run.stderr).toContain(`warning: no database at ${path}: mailctl assumes an empty database\n`);
 		expect(existsSync(join(HOME, '.local'))).toBe(false);
 	});
 
@@ -76,7 +76,7 @@ describe('the default database', () => {
 		const HOME = await makeHome();
 		const run = await cli([...line.split(' '), '--quiet'], { env: { HOME } });
 		const path = join(HOME, '.local/share/mailctl/mailctl.db');
-		expect(run.stderr).toContain(`warning: no database at ${path}: it counts as empty\n`);
+		expect(run.stderr).toContain(`warning: no database at ${path}: mailctl assumes an empty database\n`);
 		expect([run.code, existsSync(join(HOME, '.local'))]).toEqual([code, false]);
 	});
 
@@ -112,7 +112,8 @@ describe('the default database', () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
 		const heard = (text: string) => {
-			if (text.includes(': it counts as empty')) made ??= cli(['engine', 'queue', 'pause'], { env });
+			if (text.includes(': mailctl assumes an empty database'))
+				made ??= cli(['engine', 'queue', 'pause'], { env });
 		};
 		const line = ['engine', 'queue', 'stats', '--watch', '1s', '--deadline', '6s'];
 		const { stdout } = await cli(line, { env, heard });

@@ -100,7 +100,7 @@ function fillOld(file: string): void {
 	db.close();
 }
 
-it('an erasure in the copy of a moved database leaves no trace of the person', async () => {
+it('erasing an address in a moved database leaves no trace of the address in the file', async () => {
 	const project = await makeProject();
 	await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 	const rows = Array.from({ length: 3_000 }, (_, n) => `person-${n}@example.org,Name ${n}\n`);
@@ -224,7 +224,7 @@ describePostgres('engine migrate', (server) => {
 		expect((await on(project, back)(['engine', 'check'])).code).toBe(0);
 	});
 
-	it('lets an interrupted import continue in the copy where it stopped', async () => {
+	it('lets an interrupted import continue in the copy, from the row where the import stopped', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const rows = Array.from({ length: 20_000 }, (_, n) => `i${n}@example.org\n`);

@@ -216,7 +216,7 @@ describe('while a server runs, engine secrets', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('wrap makes /readyz answer 503 if no process is recorded; send then prints the reason', async () => {
+	it('wrap succeeds if no row of processes names the server; then /readyz and send report the wrapped secrets', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

@@ -112,7 +112,7 @@ describe('the command line', () => {
 		['lists', 'list', '--match', '--limit'],
 		['lists', 'list', '--profile', '--all'],
 		['send', '--list', '1', '--from', 'a@example.com', '--subject', 's', '--text', '--preview', 'text'],
-	])('rejects an option if the next option stands where its value belongs (%#)', async (...words) => {
+	])('rejects an option without its value if another option follows (%#)', async (...words) => {
 		const { code, stderr } = await cli(words, { connect: connectTo([someList(1)]) });
 		expect(code).toBe(2);
 		expect(stderr).toMatch(/^error: --[a-z]+ has no value: --[a-z-]+ is an option\n$/);
@@ -235,7 +235,7 @@ describe('configuration', () => {
 			{ MAILCTL_TOKEN: 't' },
 			{ kind: 'remote', baseUrl: 'https://elsewhere.example', token: 't' },
 		],
-	] as const)('selects the database or server with the options %j and the environment %j', async (flags, env, expected) => {
+	] as const)('selects the expected database or server for the options %j and the environment %j', async (flags, env, expected) => {
 		const HOME = await home(staging, { tokens });
 		const targets: unknown[] = [];
 		await cli(['lists', 'list', ...flags], { env: { HOME, ...env }, connect: seen(targets) });
@@ -247,7 +247,7 @@ describe('configuration', () => {
 		const { code, stderr } = await cli(['lists', 'list'], { env: { HOME } });
 		expect({ code, stderr }).toEqual({
 			code: 78,
-			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON\nhint: correct it or move it away\n`,
+			stderr: `error: ${join(HOME, '.config/mailctl/config.json')} is not valid JSON\nhint: correct the file or move it away\n`,
 		});
 		const { stdout } = await cli(['config', 'path'], { env: { HOME } });
 		expect(stdout).toContain(`config\t${join(HOME, '.config/mailctl/config.json')}\n`);
@@ -264,7 +264,7 @@ describe('configuration', () => {
 		[['--db', 'a', '-p', 'staging'], {}],
 		[[], { MAILCTL_DB: 'a', MAILCTL_BASE_URL: 'http://b' }],
 		[['-p', 'stagin'], {}],
-	] as const)('is rejected with the options %j and the environment %j', async (flags, env) => {
+	] as const)('is rejected if its sources conflict or name an unknown profile: options %j, environment %j', async (flags, env) => {
 		const { code } = await cli(['lists', 'list', ...flags], {
 			env: { HOME: await home(staging), ...env },
 			connect: connectTo([]),
@@ -299,7 +299,7 @@ describe('configuration', () => {
 		);
 	});
 
-	it('that is invalid makes config set exit with 78, and stays unchanged', async () => {
+	it('is not changed by config set if it is invalid; the exit code is 78', async () => {
 		for (const text of ['{"profiles": ', '[]', '{"profiles": {"a": {"db": 1}}}']) {
 			const HOME = await home(text);
 			const { code } = await cli(['config', 'set', 'output', 'json'], { env: { HOME } });

@@ -88,7 +88,7 @@ describe('mailctl smoke on a server that is not the service', () => {
 		expect(first).toMatchObject({
 			id: 'connection.reachable',
 			outcome: 'fail',
-			detail: `this is another service: ${what}`,
+			detail: `the base URL belongs to another service: ${what}`,
 		});
 		expect(new Set(rest.map(({ outcome, detail }) => `${outcome}: ${detail}`))).toEqual(
 			new Set(['skip: another service answers']),

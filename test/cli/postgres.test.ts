@@ -59,7 +59,7 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 		['?connect_timeout=5&schema=two', '-two'],
 		['?schema=select', '-select'],
 		['?pool=3&schema=public', ''],
-	])('names the file of the first token after the database: %s', async (query, ending) => {
+	])('names the token file after host, database and schema (except public): %s', async (query, ending) => {
 		const place = new URL(await server.createDatabase());
 		const named = `${place.href}${query}`;
 		expect((await cli(['engine', 'init', '--db', named], { env: { HOME: home } })).code).toBe(0);
@@ -157,7 +157,9 @@ describePostgres('mailctl on PostgreSQL', (server) => {
 				/^hint: into a new, empty database: pg_restore --no-owner --exit-on-error -d '?postgres:[^? ]* copy\.dump$/m,
 			),
 		});
-		expect(refused.stderr).toMatch(/^hint: before any worker runs on it: mailctl .*engine queue pause$/m);
+		expect(refused.stderr).toMatch(
+			/^hint: before any worker uses the new database: mailctl .*engine queue pause$/m,
+		);
 	});
 
 	it('detects counters that differ from the rows, and corrects them', async () => {

@@ -70,7 +70,7 @@ describe('a command on a terminal with 40 columns', () => {
 });
 
 describe('a missing value', () => {
-	it('can be chosen from existing records, which the typed text filters', async () => {
+	it('can be chosen from the existing records that match the typed text', async () => {
 		const { typed } = await filled();
 		expect(
 			(
@@ -95,7 +95,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('selects the record whose name equals the typed text, else starts with it, else contains it', async () => {
+	it('is the record whose name equals the typed text, or else begins with it, or else contains it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -112,7 +112,7 @@ describe('a missing value', () => {
 		expect(await chosen('4')).toBe('name\r\nS\r\n');
 	});
 
-	it('is the exact address that the user types, even if other addresses contain it', async () => {
+	it('can be a subscriber’s whole address, even if many longer addresses contain it', async () => {
 		const { run, json, file } = await makeProject();
 		await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const others = Array.from({ length: 120 }, (_, at) => `x${at}.ann@example.com,Ann\n`).join('');
@@ -124,14 +124,14 @@ describe('a missing value', () => {
 		expect(stdout).toBe('email\r\nann@example.com\r\n');
 	});
 
-	it('is asked for again with the reason after an invalid answer, which the user can edit', async () => {
+	it('is asked for again if the answer is invalid; mailctl prints the reason and keeps the text', async () => {
 		const { typed, json } = await filled();
 		const back = '\x7f'.repeat(3);
 		const made = await typed(
 			['fields', 'create'],
 			[
 				['Variable:', '2nd'],
-				['without a digit first', `${back}second`],
+				['do not begin with a digit', `${back}second`],
 				['Name:', 'Second'],
 			],
 		);
@@ -295,7 +295,7 @@ describe('a secret', () => {
 	});
 });
 
-it('a user who types a name other than the required one declines the change', async () => {
+it('mailctl deletes nothing if the user types the wrong name to confirm', async () => {
 	const { typed, run } = await filled();
 	const answers: Parameters<typeof typing>[0] = [['Type Readers to confirm:', 'Reader']];
 	expect(await typed(['lists', 'delete', '1'], answers)).toMatchObject({

@@ -116,12 +116,12 @@ describe('a multi-line value', () => {
 	const layout = { width: 40, header: true, truncate: true, strong: (text: string) => text, times };
 	const row = { tries: [{ at: 1 }, { at: 2 }] };
 
-	it('has a line for each item on a card, but only one line in a table', async () => {
+	it('takes one line per item on a card, and a single line in a table', async () => {
 		expect(card(row, columns, layout)).toBe('TRIES  at 1\n       at 2\n');
 		expect(await drawn([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
 	});
 
-	it('is printed as JSON in TSV and CSV, and as words in Markdown', async () => {
+	it('is JSON in TSV and CSV; Markdown prints the same text as a table', async () => {
 		const printed = async (format: 'tsv' | 'csv' | 'markdown') => {
 			async function* rows() {
 				yield row;
@@ -166,7 +166,7 @@ describe('colour', () => {
 		['auto', { TERM: 'dumb' }, false],
 		['always', { NO_COLOR: '1' }, true],
 		['never', { FORCE_COLOR: '1' }, false],
-	] as const)('on a terminal with --color %s and the environment %j is enabled: %s', (mode, env, expected) => {
+	] as const)('on a terminal depends on --color and the environment: %s, %j, enabled %s', (mode, env, expected) => {
 		expect(hasColor(terminal, mode, env)).toBe(expected);
 	});
 

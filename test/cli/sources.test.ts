@@ -81,7 +81,7 @@ describe('standard input', () => {
 		'/dev/stdin',
 		'/dev/fd/0',
 		'/proc/self/fd/0',
-	])('can be the source of only one option, even under the name %s', async (name) => {
+	])('cannot be read by two options, even if one of them names it %s', async (name) => {
 		const project = await makeProject({ smtp: 9 });
 		const both = (one: string, other: string) => ({
 			code: 2,

@@ -25,7 +25,7 @@ describe('a database URL with a password', () => {
 		database,
 		database2,
 		broken,
-	])('is stored in a profile, shown and removed without its password: %s', async (url) => {
+	])('is never printed with its password by config and profile commands: %s', async (url) => {
 		const calls = [
 			['profile', 'add', 'p', '--db', url],
 			['config', 'set', 'db', url, '--profile', 'p', '-o', 'json'],
@@ -58,7 +58,7 @@ describe('a database URL with a password', () => {
 		[['lists', 'list', '--db', misspelt]],
 		[['config', 'set', 'db', misspelt, '--profile', 'p']],
 		[['engine', 'migrate', '--from', 'x.db', '--to', misspelt]],
-	])('that a command cannot use causes an error without the password: %j', async (words) => {
+	])('is not printed with its password if the command fails: %j', async (words) => {
 		for (const format of [[], ['-o', 'json']]) {
 			const { code, stdout, stderr } = await run(...words, ...format);
 			expect([code, stdout]).toEqual([expect.any(Number), '']);

@@ -82,7 +82,7 @@ describe('a command that waits', () => {
 	}
 	const words = (url: string) => ['--base-url', url, 'lists', 'list'];
 
-	it('shows the server that it waits for and the retry, and finally removes this line', async () => {
+	it('shows the server and the retry on a line, and removes this line at the end', async () => {
 		const { url, release } = await startSlow();
 		const { code, stderr } = await cli(words(url), {
 			columns: 80,
@@ -127,7 +127,7 @@ describe('a command that waits', () => {
 		expect(stderr).toContain(`waiting for 127.0.0.1:${port}, `);
 	});
 
-	it('shows the progress of a database check, and removes it', async () => {
+	it('shows the progress of a database check on a line, and removes this line at the end', async () => {
 		const { run, db } = await makeProject();
 		const { code, stderr } = await run(['engine', 'check'], { columns: 200 });
 		expect(code).toBe(0);

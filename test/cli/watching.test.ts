@@ -45,7 +45,7 @@ describe('--watch', () => {
 		const { code, stdout, stderr } = await project.run(day, thirdEnds());
 		expect({ code, stdout }).toEqual({ code: 130, stdout: '2026-11-01\t0\t0\n\n2026-11-01\t0\t0\n' });
 		expect(stderr).toBe(
-			'looking every 1 s, Ctrl-C ends it\nwarning: this refresh failed: no answer\ninterrupted\n',
+			'looking every 1 s; press Ctrl-C to end\nwarning: this refresh failed: no answer\ninterrupted\n',
 		);
 	});
 
@@ -62,7 +62,7 @@ describe('--watch', () => {
 			columns: 80,
 		});
 		expect(stdout).toContain('\x1b[8A\r\x1b[J2026-11-01');
-		expect(stderr).toMatch(/refreshed at \d\d:\d\d:\d\d, again every 1 s, Ctrl-C ends it/);
+		expect(stderr).toMatch(/refreshed at \d\d:\d\d:\d\d, again every 1 s; press Ctrl-C to end/);
 		expect(stderr).toMatch(/failed at \d\d:\d\d:\d\d, again every 1 s/);
 		expect(stderr).toMatch(/\r\x1b\[Kinterrupted\n$/);
 	});

@@ -65,7 +65,7 @@ describe.skipIf(!canRunPostgres())('a wrong or missing PostgreSQL password', () 
 		expect(stdout + stderr).toContain('the server refuses the user or the password');
 	});
 
-	it('in --from makes engine migrate exit with 4, and --debug hides the password', async () => {
+	it('in --from makes engine migrate exit with 4, and is not printed with --debug', async () => {
 		const away = ['engine', 'migrate', '--from', url.href, '--to', 'back.db', '--yes'];
 		expect(await run(away)).toMatchObject({ code: 4, stderr: expect.stringContaining('the password') });
 		for (const format of ['json', 'table'])

@@ -18,7 +18,7 @@ import {
 } from './support.js';
 
 describe('a composed message', () => {
-	it('is parsed like the one that nodemailer composes, whatever text surrounds the values', async () => {
+	it('parses to the same result as nodemailer’s message, whatever text surrounds the variables', async () => {
 		const literal = fc.oneof(
 			hostileValue,
 			fc.constantFrom('Dear ', 'F', '\r\n', 'x'.repeat(74), '。', '日本'.repeat(40)),
@@ -44,7 +44,7 @@ describe('a composed message', () => {
 	});
 
 	it.skipIf(!hasCorpora)(
-		'is parsed like the one that nodemailer composes, with hostile values (needs the corpora)',
+		'parses to the same result as nodemailer’s message for hostile values (needs the corpora)',
 		async () => {
 			const one = await compileContent(
 				content({ subject: 'a #v#', text: 'x #w#', html: '<p>#w# é</p>' }),

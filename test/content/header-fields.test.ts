@@ -61,7 +61,7 @@ const anyName = fc.oneof(
 );
 
 describe('a header field', () => {
-	it('is written correctly if a send call accepts it, and rejected if its name is reserved or too long', () => {
+	it('that a send call accepts is written correctly; a reserved or too long name causes an error', () => {
 		fc.assert(
 			fc.property(anyName, text, (name, value) => {
 				const send = {
@@ -80,7 +80,7 @@ describe('a header field', () => {
 		);
 	});
 
-	it('with any text keeps the line limits, and unfolds to this text unless the field is encoded', () => {
+	it('stays within the line limits, and unfolds to its original text unless the text is encoded', () => {
 		fc.assert(
 			fc.property(fieldName, text, (name, value) => {
 				const field = unstructuredField(name, value);

@@ -207,7 +207,7 @@ describe('rewriting links', () => {
 		);
 	});
 
-	it('counts exactly the links with a valid target, for any values', async () => {
+	it('replaces exactly the links that have a valid target, whatever values the variables have', async () => {
 		const compiled = await compile(
 			'<a href="#a##b#">1</a><a href="https://#a#/#b#">2</a><a href="http://x.y/#a#?#b#">3</a><a href="h#a#">4</a>',
 		);

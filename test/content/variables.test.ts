@@ -99,7 +99,7 @@ describe('variables', () => {
 		);
 	});
 
-	it('add quotes to an unquoted attribute', async () => {
+	it('in an unquoted attribute add quotes around the attribute’s value', async () => {
 		expect(await shown('<a href=#u# class=x>', { u: 'https://x.y/ onclick=alert(1)' })).toBe(
 			'<a href="https://x.y/ onclick=alert(1)" class=x>',
 		);
@@ -138,7 +138,7 @@ describe('a variable at the start of a link', () => {
 		'sms:1',
 		'example.com:80/x',
 		'\u200bjavascript:x',
-	])('becomes # with the value %j', async (u) => {
+	])('is replaced with # if its value is %j', async (u) => {
 		expect(await shown('<a href="#u#">x</a>', { u })).toBe('<a href="#">x</a>');
 		expect(await shown("<img src=' #u#'>", { u })).toBe("<img src=' #'>");
 		expect(await shown('<a href=#u#>x</a>', { u })).toBe('<a href="#">x</a>');

@@ -312,7 +312,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 				expect(await fieldsOf(api.fields.create({ variable, name: 'n' }))).toEqual(['variable']);
 			});
 
-			it('renames a field’s variable in every subscriber, and removes it with the field', async () => {
+			it('renames a subscriber’s meta key if the field’s variable changes, and deletes the key with the field', async () => {
 				const field = await api.fields.create({ variable: unique('city'), name: 'City' });
 				const subscribers = api.subscribers((await newList()).id);
 				const { id } = await subscribers.create({
@@ -466,7 +466,7 @@ export function apiSuite(name: string, open: () => Promise<Subject>): void {
 		});
 
 		describe('in reports (35, 36)', () => {
-			it('covers the seven days that end today', async () => {
+			it('covers seven days if a request gives no dates', async () => {
 				const report = await api.report({});
 				expect(report.data).toHaveLength(7);
 				expect(Object.keys(report.total)).toEqual([

@@ -98,14 +98,14 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['created>2026-03-10', 0],
 				['created<2026-03-10T12:00:01', 2],
 				['created<2026-03-10T12:00:00', 0],
-			])('apply the condition %s, which %i of two active people match', async (condition, staged) => {
+			])('with the condition %s include %i of two active people', async (condition, staged) => {
 				const counts = await foresee({ where: [condition] });
 				expect(counts.staged).toBe(staged);
 				const reason = { code: 'condition', detail: condition, count: 2 - staged };
 				if (staged < 2) expect(counts.reasons).toContainEqual(reason);
 			});
 
-			it('include only people who match all conditions, and name the first condition that fails', async () => {
+			it('include only people who match all conditions, and give the first failed condition as the reason', async () => {
 				const where = ['email~example', 'meta.city=Oslo', 'name=Nobody'];
 				const { staged, reasons } = await foresee({ where });
 				expect({ staged, reasons }).toEqual({
@@ -118,7 +118,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				});
 			});
 
-			it('do not create a campaign, and equal the counts after staging', async () => {
+			it('equal the counts after staging, and leave no campaign behind', async () => {
 				const audience = { ...both(), exclude_lists: [lists.staff], where: ['meta.city~o'] };
 				const ids = [lists.readers, lists.guests];
 				const foreseen = [];
@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('include only recipients of the campaign that a condition on opens names, and ignore opens by bots', async () => {
+			it('with where_opened or where_not_opened cover only recipients of the given campaign, and ignore opens by bots', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -217,7 +217,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				[{ window: '09:00-18:00' }, null],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
 				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
-			])('for the request %j have the opens_at value %s', async (request, opens_at) => {
+			])('requested as %j get the opens_at value %s', async (request, opens_at) => {
 				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
 			});
 

@@ -95,7 +95,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(null, mine)).key).not.toBe(key);
 		});
 
-		it('are rejected while an unfinished repeat of the same mail exists', async () => {
+		it('are rejected if an unfinished campaign already repeats the same mail', async () => {
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
 			const unless = { unless: 'repeating' } as const;
@@ -346,7 +346,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				]);
 			});
 
-			it('reject plain recipients, just as other campaigns reject requests', async () => {
+			it('reject plain recipients, while other campaigns reject send requests', async () => {
 				const { id } = await opened();
 				await refuses(
 					ext.campaigns.put(id, { first: 0, recipients: [{ to: 'ann@example.com' }] }),

@@ -109,7 +109,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('give a repeated batch the same answer, reject a gap between batches, and reopen at the last position', async () => {
+			it('repeat the answer to a repeated batch, reject a gap, and keep their position when reopened', async () => {
 				const list = await newList();
 				const key = unique('key');
 				const { id } = await ext.imports.open(key, spec(list.id));
@@ -158,7 +158,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.deliveries.stopped()).map(({ webhook_id }) => webhook_id)).not.toContain(id);
 			});
 
-			it('reject unknown webhooks, ids and states, and an invalid time', async () => {
+			it('cannot be read or replayed with an unknown webhook, id or state, or an invalid time', async () => {
 				const { id } = await newHook();
 				for (const call of [
 					() => ext.deliveries.page(999_999, {}),
@@ -247,7 +247,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 		});
 
 		describe('a list that is created if missing', () => {
-			it('is reported as new again if the creating call is repeated with its idempotency key', async () => {
+			it('is still reported as new if a client repeats the first call with the same idempotency key', async () => {
 				const key = { idempotencyKey: unique('key') };
 				const body = { name: unique('kept'), email_reason: 'You asked' };
 				const added = await ext.lists.add(body, key);
@@ -365,7 +365,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const none = { full_name: '', reply_to_email: '', is_verified: true };
 			const taken = { fields: { from_email: [{ code: 'unique' }] } };
 
-			it('can be created, changed and deleted, and have distinct addresses regardless of case', async () => {
+			it('can be created, changed and deleted, but never share an address, even in a different case', async () => {
 				const { senders } = api;
 				const from_email = `${unique('Desk')}@example.com`;
 				const made = await senders.create({ from_email });
@@ -506,7 +506,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('reject recipients without a value for a strict variable', async () => {
+			it('with strict_vars reject a subscriber without a value for a variable', async () => {
 				const list = await newList();
 				const variable = unique('town');
 				await api.fields.create({ variable, name: 'Town' });
@@ -524,7 +524,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				expect((await ext.campaigns.addList(id, list.id)).rejects).toEqual(rejects);
 			});
 
-			it('cannot be released after they are canceled, and cancel waiting mail when their list is deleted (17)', async () => {
+			it('cancel waiting mail when their list is deleted (17), and cannot be released after a cancellation', async () => {
 				const list = await newList();
 				await api.subscribers(list.id).create({ email: 'a@example.com' });
 				const { id } = await ext.campaigns.open(unique('job'), spec());
@@ -728,7 +728,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('continue a page of messages or suppressions from its cursor, in the same order', async () => {
+		it('return the messages or suppressions after a page’s cursor, in the order of the page', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {

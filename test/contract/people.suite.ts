@@ -21,7 +21,7 @@ export function peopleSuite(name: string, open: () => Promise<Subject>): void {
 			return (await api.send(mail as Parameters<Api['send']>[0])).messages[0]?.id ?? '';
 		};
 
-		it('matches an address regardless of case and punycode in lists, suppressions, messages and copies', async () => {
+		it('finds an address in lists, suppressions, messages and copies even if case or punycode differs', async () => {
 			const list = await api.lists.create({ name: 'Straße', email_reason: 'r' });
 			await api.subscribers(list.id).create({ email: 'Ann@Bücher.example', name: 'Ann' });
 			await (await need(api, 'suppressions')).create({ email: 'ann@bücher.example', reason: 'UNSUBSCRIBED' });

@@ -44,7 +44,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await suppressions.page({ email__icontains: email.slice(0, 5).toUpperCase() })).count).toBe(2);
 		});
 
-		it('are read in pages, whose links keep the filter, or in slices by cursor', async () => {
+		it('can be filtered in slices and in pages, and the links of a page contain the filter', async () => {
 			const emails = [unique('page'), unique('page'), unique('page')];
 			for (const email of emails) await suppressions.create({ email });
 			const filter = { email__icontains: 'page' };
@@ -69,7 +69,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 				invalid({ expires_at: [expect.anything()] }),
 			);
 			await expect(suppressions.create({ email, expires_at: '2020-01-01T00:00:00' })).rejects.toMatchObject(
-				invalid({ expires_at: [{ message: 'This time is past.' }] }),
+				invalid({ expires_at: [{ message: 'This time is in the past.' }] }),
 			);
 			await refuses(suppressions.page({ reason: 'NO' as never }), 'invalid');
 			await refuses(suppressions.slice({ limit: 9, cursor: 'x' }), 'invalid');
@@ -141,7 +141,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
 		});
 
-		it('survive a PUT without is_active, and only an unsubscription ends when is_active is set to true (14)', async () => {
+		it('end on a PUT only if the reason is UNSUBSCRIBED and is_active is true (14)', async () => {
 			const list = await api.lists.create({ name: unique('put'), email_reason: 'r' });
 			const subscribers = api.subscribers(list.id);
 			for (const reason of ['UNSUBSCRIBED', 'HARDBOUNCED'] as const) {

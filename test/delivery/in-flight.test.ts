@@ -36,7 +36,7 @@ describe('messages in flight', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('are as many as the server answers in twenty milliseconds, but at least three per connection', () => {
+	it('are as many as the server can answer in 20 ms, but at least three per connection', () => {
 		const flow = started();
 		answer(flow, 6, 1);
 		expect(flow.fill()).toBe(20);
@@ -53,7 +53,7 @@ describe('messages in flight', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('and unrecorded outcomes are at most 102 in total with two connections', () => {
+	it('have a limit of 102 for two connections, which includes unrecorded outcomes', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);

@@ -78,7 +78,7 @@ describe('a mail server that refuses the sender', () => {
 		['answer', 'dot', '554 Message rejected: Email address is not verified'],
 		['answer', 'dot', '554 5.2.252 SendAsDenied'],
 	];
-	it.each(ways)('at %s pauses the queue until a mail is accepted: %s %s', async (name, phase, answer) => {
+	it.each(ways)('pauses the queue until a mail is sent (phase %s): %s %s', async (name, phase, answer) => {
 		let isRefusing = true;
 		const { memory, pool: own } = await start(
 			{ on: (at) => (at === phase && isRefusing ? { answer } : undefined) },
@@ -97,7 +97,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.pauses.size).toBe(0);
 	});
 
-	it('for every second recipient still gets the mail to the other recipients', async () => {
+	it('does not pause the queue if it refuses only every second mail', async () => {
 		// With three messages in flight, replies may change their order, but five refusals never come in a row.
 		let asked = 0;
 		const answer = '550 5.7.1 Not from you';
@@ -111,7 +111,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.states()).toEqual({ sent: 20, deferred: 20 });
 	});
 
-	it('has no stored refusals after it accepts a mail, even if a read missed the last refusal', async () => {
+	it('has no stored refusals after it accepts a mail, even if one was stored during a read', async () => {
 		const { queue, pauses } = createMemoryQueue({ to: [] });
 		const queuePauses = async () => {
 			await breaker.refused('550 5.7.1 Not from you');
@@ -123,7 +123,7 @@ describe('a mail server that refuses the sender', () => {
 		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
-	it('pauses the queue after five refusals to any workers, even with other replies between them', async () => {
+	it('pauses the queue at the fifth refusal, even if each refusal is to another worker', async () => {
 		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
 		const { memory, pool: own } = await start(
 			{

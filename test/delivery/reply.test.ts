@@ -48,7 +48,7 @@ describe('the table of replies', () => {
 		['refused', 'answer', '550 5.1.1 x', 'hard'],
 		['refused', 'answer', '452 4.3.1 x', 'deferred'],
 	];
-	it.each(cases)('judges a mail that is %s at %s with "%s" as %s', (kind, phase, raw, verdict) => {
+	it.each(cases)('gives the case "%s, %s, %s" the verdict %s', (kind, phase, raw, verdict) => {
 		expect(judge(kind, phase, raw)).toBe(verdict);
 	});
 
@@ -161,7 +161,7 @@ describe('the table of replies', () => {
 		expect(judge('refused', 'rcpt', raw)).toBe('failed');
 	});
 
-	describe('for a reply with words about both the recipient and the sender', () => {
+	describe('for a reply about both the recipient and the sender', () => {
 		const unknown = [
 			'550 5.1.1 <a@b.example>: Recipient address rejected: User unknown in local table (sender not authenticated)',
 			'550 5.1.1 User unknown; sender=<news@c.example>; helo=<mail.c.example>',
@@ -211,7 +211,7 @@ describe('the table of replies', () => {
 				'550 5.7.1 User unknown; helo=<mail.c.example>',
 				'554 No such user here (sender=<news@c.example>)',
 			].map((raw) => ({ raw, verdict: 'failed' })),
-		])('has the verdict $verdict: $raw', ({ raw, verdict }) => {
+		])('gives the verdict $verdict: $raw', ({ raw, verdict }) => {
 			expect([judge('refused', 'rcpt', raw), judge('refused', 'answer', raw)]).toEqual([verdict, verdict]);
 		});
 	});
@@ -280,7 +280,7 @@ describe('the reader of SMTP replies', () => {
 		expect(reader.isTooLarge).toBe(true);
 	});
 
-	it('returns unfinished replies at the end of a connection only if they are refusals', () => {
+	it('returns an unfinished refusal when the connection ends, but no other unfinished reply', () => {
 		const reader = new ReplyReader(100);
 		reader.read(Buffer.from('250 Ok\r\n550 5.1.1 No su'));
 		expect(reader.lastWords()).toBe('550 5.1.1 No su');

@@ -38,7 +38,7 @@ describe('logged replies of a mail server', () => {
 		'RCPT',
 		'DATA',
 		'dot',
-	] as const)('contain neither the login nor control characters, at %s', async (phase) => {
+	] as const)('contain no password and no control characters in the phase %s', async (phase) => {
 		const told = await toldAt(phase);
 		expect(told).toContain('*** *** AUTH PLAIN *** refused');
 		for (const secret of [password, encoded, plain]) expect(told).not.toContain(secret);

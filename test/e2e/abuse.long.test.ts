@@ -80,7 +80,7 @@ describe('a server without a proxy', () => {
 	it.each([
 		'/u/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
 		'/sub/lists/',
-	])('serves others while 1,100 forms for %s arrive slowly', async (path) => {
+	])('serves others while 1,100 clients slowly send a form to %s', async (path) => {
 		serving = await startServing();
 		const head = `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 60000\r\n\r\na`;
 		await attack(async (enough) => {

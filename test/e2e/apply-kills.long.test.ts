@@ -131,7 +131,7 @@ describe.skipIf(!isBuilt)('apply', () => {
 
 /** Each run has its own home, because a lock refuses a second run in the same home. */
 function fourAtOnce(make: () => Promise<string>) {
-	it('create each declared list exactly once', async () => {
+	it('creates each declared list exactly once if four runs start at once', async () => {
 		const db = await make();
 		const folder = await mkdtemp(join(tmpdir(), 'mailctl-apply-'));
 		const file = join(folder, 'mail.yaml');
@@ -149,10 +149,10 @@ function fourAtOnce(make: () => Promise<string>) {
 	});
 }
 
-describe.skipIf(!isBuilt)('four runs of apply at once on SQLite', () => {
+describe.skipIf(!isBuilt)('apply on SQLite', () => {
 	fourAtOnce(async () => join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.db'));
 });
 
-describePostgres('four runs of apply at once on PostgreSQL', ({ createDatabase }) => {
+describePostgres('apply on PostgreSQL', ({ createDatabase }) => {
 	fourAtOnce(createDatabase);
 });

@@ -66,8 +66,8 @@ async function json(call: Call, ...words: string[]): Promise<unknown> {
 
 const busy = new RegExp(`process \\d+ on ${hostname()} is working on `);
 
-describe.each(places)('eight processes at once on %s', (_, start) => {
-	it('import one file: one process stores its rows and rejects, and seven are refused', async () => {
+describe.each(places)('eight concurrent processes that use %s', (_, start) => {
+	it('import the same file, but only one process stores the rows', async () => {
 		const { call, here } = await start();
 		const path = join(home, 'people.csv');
 		const rows = Array.from({ length: 18_000 }, (_, at) =>

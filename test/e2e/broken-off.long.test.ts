@@ -63,7 +63,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		place = await make();
 	});
 
-	it('of a field’s values stops early on Ctrl-C', async () => {
+	it('Ctrl-C interrupts the deletion of a field’s values', async () => {
 		const words = ['fields', 'delete', 'city', '--confirm', 'city'];
 		const { code, stderr, left } = await broken(place, words, { signal: 'SIGINT', of: stillCities });
 		expect(left).toBeGreaterThan(0);
@@ -71,7 +71,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain('interrupted');
 	});
 
-	it.each(['SIGINT', 'SIGTERM'] as const)('of a list’s subscribers stops early on %s', async (signal) => {
+	it.each(['SIGINT', 'SIGTERM'] as const)('%s interrupts the deletion of subscribers', async (signal) => {
 		const verb = signal === 'SIGINT' ? 'clear' : 'delete';
 		const words = ['lists', verb, 'News', '--confirm', 'News'];
 		const { code, stderr, left } = await broken(place, words, { signal });
@@ -80,7 +80,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 		expect(stderr).toContain(signal === 'SIGINT' ? 'interrupted' : 'terminated');
 	});
 
-	it('stops after the current slice if its client disconnects; the next call completes it', async () => {
+	it('a disconnect interrupts the deletion of a list, and the next call completes the deletion', async () => {
 		const { db, home, count } = place;
 		const made = runProgram(process.execPath, [programPath, '--db', db, ...newToken], { env: envOf(home) });
 		expect(made.status, made.stderr).toBe(0);
@@ -111,7 +111,7 @@ function deletions(make: () => Promise<{ db: string; home: string; count: Count 
 	});
 }
 
-describe.skipIf(!isBuilt)('an interrupted deletion on SQLite', () => {
+describe.skipIf(!isBuilt)('interruptions on SQLite', () => {
 	deletions(async () => {
 		const home = await makeHome();
 		const db = join(home, 'news.db');
@@ -128,7 +128,7 @@ describe.skipIf(!isBuilt)('an interrupted deletion on SQLite', () => {
 	});
 });
 
-describePostgres('an interrupted deletion on PostgreSQL', (server) => {
+describePostgres('interruptions on PostgreSQL', (server) => {
 	deletions(async () => {
 		const home = await makeHome();
 		const db = await server.createDatabase();

@@ -46,7 +46,7 @@ async function install(name: string) {
 	return { installed, sqlite, start, list: () => start(['lists', 'list', '-o', 'name']) };
 }
 
-it('no command creates a missing home folder, and --db makes the folder unnecessary', async () => {
+it('no command creates a missing home folder; with --db, commands work without one', async () => {
 	const HOME = join(home, 'gone');
 	const news = ['--db', join(home, 'homeless.db')];
 	for (const [words, code] of [
@@ -85,7 +85,7 @@ describe('the built program', () => {
 		}
 	});
 
-	it('loads the JavaScript of the installed better-sqlite3 if another version is bundled', async () => {
+	it('uses the JavaScript of the installed better-sqlite3 if the bundled version differs', async () => {
 		const { sqlite, list } = await install('another-version');
 		const description = JSON.parse(await readFile(join(sqlite, 'package.json'), 'utf8'));
 		await writeFile(join(sqlite, 'package.json'), JSON.stringify({ ...description, version: '0.0.1' }));
@@ -128,7 +128,7 @@ describe('the built program', () => {
 		await expect(list()).rejects.toMatchObject(missing);
 	});
 
-	it.skipIf(keepsCompiled)('uses the compiled code of the build, but not for a changed chunk', async () => {
+	it.skipIf(keepsCompiled)('uses the build’s compiled code, but compiles a changed file again', async () => {
 		const { installed, start } = await install('compiled');
 		const preload = join(home, 'refusals.cjs');
 		await writeFile(

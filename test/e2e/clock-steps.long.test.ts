@@ -179,7 +179,7 @@ it.skipIf(library === undefined).concurrent.for(steps)(
 			step < 0
 				? ['problem', 'but a record has the time']
 				: step > hour
-					? ['warning', 'ahead of the last use of this database']
+					? ['warning', 'ahead of the last time that this database recorded']
 					: ['ok', "this machine's clock shows"];
 		expect({ level, message }).toEqual({ level: wanted, message: expect.stringContaining(says) });
 		expect([await serve.stop(), await worker.stop()]).toEqual([0, 0]);

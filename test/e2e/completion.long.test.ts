@@ -116,11 +116,11 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 			['send --list=33A\t', ['send', "--list=33Ann's letters"]],
 			['send --list Red\t', ['send', '--list', 'Red']],
 			['subscribers import peo\t', ['subscribers', 'import', 'people.csv']],
-		])('turns the keys %j into the words %j', async (keys, words) => {
+		])('the keys %j become the words %j', async (keys, words) => {
 			expect(await shell.line(`mailctl ${keys}`)).toEqual(words);
 		});
 
-		it.each(quotes)('inserts any name as one word after the typed characters %j', async (quote) => {
+		it.each(quotes)('after the typed characters %j, Tab inserts any name as one word', async (quote) => {
 			const found: string[][] = [];
 			for (const name of numbered)
 				found.push(await shell.line(`mailctl lists get ${quote}${name.slice(0, 2)}\t`));
@@ -134,7 +134,7 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 	},
 );
 
-it('the completion script for PowerShell inserts a name as one word, whatever quotes it has', () => {
+it('the completion script for PowerShell inserts each name as one word, even if the name contains quotes', () => {
 	const { text } = scripts.powershell;
 	const [, bare = '', quotes = ''] = /-match '(.+?)'.+ -replace '(.+?)', '\$0\$0'/.exec(text) ?? [];
 	for (const name of [...names, "‚'‛’‘", '‘;touch ran;‘', '@HOME', 'a,b', '–x', '--%', '$x', '(1)', 'a`b']) {

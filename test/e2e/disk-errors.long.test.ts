@@ -94,8 +94,7 @@ it.skipIf(!hasStrace)('a server answers 500 if a write fails, and logs SQLite’
 		code: 7,
 		error: {
 			code: 'storage_failed',
-			message:
-				'it may have been created all the same: The service answered 500: The disk of the service failed.',
+			message: 'the record may have been created: The service answered 500: The disk of the service failed.',
 			http: { status: 500 },
 		},
 	});

@@ -40,7 +40,7 @@ describe.skipIf(!isBuilt)('an erased person', () => {
 });
 
 // SQLite writes a commit to its log, and to the database file at the next checkpoint, which fails here.
-describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that stay on the disk', () => {
+describe.skipIf(!isBuilt || !hasStrace)('an erasure that cannot overwrite the deleted data', () => {
 	const begin = () => {
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-erased-'));
 		const db = join(folder, 'er.db');
@@ -60,7 +60,7 @@ describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that stay on the disk', (
 		return { run, failing, holds };
 	};
 
-	it('make an erasure end with 74, and are overwritten by the next erasure', () => {
+	it('ends with 74, and overwrites the data when the command runs again', () => {
 		const { run, failing, holds } = begin();
 		run('lists', 'create', '--name', 'L', '--email-reason', 'y');
 		run('subscribers', 'create', '-l', '1', '--email', 'erasemepls@example.com');
@@ -69,7 +69,7 @@ describe.skipIf(!isBuilt || !hasStrace)('deleted bytes that stay on the disk', (
 		expect({ status, stderr }).toEqual({
 			status: 74,
 			stderr: expect.stringMatching(
-				/^error: it is done, but deleted data is still in .*er\.db: the disk failed \(SQLITE_IOERR_WRITE\)\nhint: run the command again to overwrite it\n$/,
+				/^error: it is done, but deleted data is still in .*er\.db: the disk failed \(SQLITE_IOERR_WRITE\)\nhint: run the command again to overwrite the deleted data\n$/,
 			),
 		});
 		expect(holds('erasemepls')).toBe(true);

@@ -18,7 +18,7 @@ async function projectOf(count: number) {
 	return { ...project, table };
 }
 
-it('a long export reads the database that it opened, even if its path is replaced', async () => {
+it('a long export keeps reading the old database file after a new file replaces it', async () => {
 	const { db, folder, table } = await projectOf(60_000);
 	const other = join(folder, 'other.db');
 	const own = new Database(db);

@@ -54,10 +54,10 @@ function answer(type: string, body: string) {
 const both = ['ann@example.com', 'bob@example.com'];
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
 
-describe('a send whose release gets a false 200 from a proxy', () => {
+describe('a proxy’s false 200 to the release of a campaign', () => {
 	it.each(
 		falseAnswers,
-	)('ends with 13 if the server never got the release, and can be resumed: %s', async (_, strike) => {
+	)('makes send end with 13 if the server did not get the request, and the campaign can be resumed: %s', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'before', only: releaseOf, strike });
@@ -74,7 +74,7 @@ describe('a send whose release gets a false 200 from a proxy', () => {
 
 	it.each(
 		falseAnswers,
-	)('checks the campaign and continues if the server got the release: %s', async (_, strike) => {
+	)('makes send check the campaign and continue if the server got the request: %s', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'after', only: releaseOf, strike });
@@ -138,7 +138,7 @@ describe('a command', () => {
 			expect(service.asked()).toHaveLength(1);
 		});
 
-		it('does not report after a refusal that the record may exist', async () => {
+		it('reports a refusal without saying that the record may exist', async () => {
 			const refused = await create(words, { kind: 'json', status: 400, body: { name: ['No.'] } });
 			expect(refused).toMatchObject({ code: 5, error: { message: expect.not.stringContaining('may have') } });
 			const away = await create(words, { kind: 'json', status: 403, body: { detail: 'No.' } });

@@ -177,7 +177,7 @@ describe('on another service', () => {
 	const pathLength = (call: string) =>
 		Math.max(...commands.map(({ path }) => (`${call} `.startsWith(`${path} `) ? path.split(' ').length : 0)));
 
-	it('a test below covers each engine, message, suppression and template command except bounces explain', () => {
+	it('the tests cover every engine, message, suppression and template command except bounces explain', () => {
 		const known = new Set([...ours, ...machine].map(pathOf));
 		const missing = commands.filter(({ path }) => /^(engine|messages|suppressions|templates) /.test(path));
 		expect(missing.filter(({ path }) => !known.has(path)).map(({ path }) => path)).toEqual([
@@ -226,7 +226,7 @@ describe('on another service', () => {
 			said: [
 				{
 					warning:
-						'1 row has a disable_reason, which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise',
+						'1 row has a disable_reason, which this service cannot store: the reason was left out, and the rows are inactive unless is_active says otherwise',
 				},
 			],
 		});

@@ -77,7 +77,7 @@ const routes: [name: string, budget: number, request: () => Request][] = [
 ];
 
 describe.skipIf(!existsSync('/proc/self/schedstat'))('a request without a token', () => {
-	it.for(routes)('takes the server little CPU time: %s', async ([_, budget, request]) => {
+	it.for(routes)('costs the server little CPU time: %s', async ([_, budget, request]) => {
 		const cheapest = await costOf(get('/healthz'));
 		expect((await costOf(request())) / cheapest).toBeLessThan(budget);
 	});

@@ -63,7 +63,7 @@ describe('the package', () => {
 		expect(packed.unpackedSize).toBeLessThan(14_400_000);
 	});
 
-	it('depends only on packages that are not bundled, and contains the licences of bundled packages', async () => {
+	it('lists exactly the unbundled packages as dependencies, and contains the licences of the bundled ones', async () => {
 		const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
 		const texts = await Promise.all(
 			packed.files

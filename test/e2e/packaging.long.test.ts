@@ -64,7 +64,7 @@ describe('the Docker image', () => {
 		expect(await dryRun(words)).toEqual(done(words));
 	});
 
-	it('shares the health check of the Compose file, which succeeds only while the server runs', async () => {
+	it('has the same health check as the Compose file, and the check succeeds only while the server runs', async () => {
 		const [file, compose] = await Promise.all([read('Dockerfile'), read('packaging/compose.yaml')]);
 		const [[, words = '[]'] = []] = [...file.matchAll(/^HEALTHCHECK .* CMD (\[.*\])$/gm)];
 		const [check = []] = lists(compose, /test:/);
@@ -85,7 +85,7 @@ describe('the Docker image', () => {
 });
 
 describe('the Compose file', () => {
-	it('starts commands that exist, on one database', async () => {
+	it('starts only commands that exist, and gives them one shared volume', async () => {
 		const text = await read('packaging/compose.yaml');
 		const commands = lists(text, /command:/);
 		expect(commands.map(([command]) => command)).toEqual(['serve', 'worker']);

@@ -32,7 +32,7 @@ function unnamedOf(pid: number): string[] {
 }
 
 describe.skipIf(process.platform !== 'linux')('a campaign from a pipe', () => {
-	it('keeps its rows in a private file without a name, and a kill leaves no file behind', async () => {
+	it('keeps its rows in a private, unlinked temporary file, and leaves no file behind after a kill', async () => {
 		const job = startProgram(['send', ...mail, '--csv', '-', '--yes', '--expect-count', '2'], env);
 		const ended = once(job, 'exit');
 		job.stdin.write(`email\n${'ann@example.com\n'.repeat(50_000)}`);

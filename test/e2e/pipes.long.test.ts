@@ -34,7 +34,7 @@ beforeAll(() => {
 	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('a command whose output stays unwritten ends with 1', () => {
+it('a command ends with 1 if standard output accepts the text but never writes it', () => {
 	const never = join(folder, 'never.cjs');
 	writeFileSync(never, 'process.stdout.write = () => true;');
 	expect(shell(`NODE_OPTIONS='--require=${never}' mailctl lists list`)).toMatchObject({
@@ -43,27 +43,27 @@ it('a command whose output stays unwritten ends with 1', () => {
 	});
 });
 
-describe('a pipe', () => {
+describe('a command that writes to a pipe', () => {
 	it.each([
 		['-o json | head -c 2', '[\n'],
 		['-o csv | head -1', 'id,email,name'],
 		['| head -1', '1\tp0@example.com'],
 		['-o markdown | head -c 1', '|'],
-	])('whose reader closes it early (%s) lets the command end with 0 and no message', (rest, start) => {
+	])('ends with 0 and no message if the reader closes the pipe early: %s', (rest, start) => {
 		const { stdout, stderr } = shell(
 			`mailctl subscribers list -l Readers --all ${rest}; echo "code \${PIPESTATUS[0]}" >&2`,
 		);
 		expect({ start: stdout.slice(0, start.length), stderr }).toEqual({ start, stderr: 'code 0\n' });
 	});
 
-	it('passes on every byte of a large document', () => {
+	it('writes every byte of a large document', () => {
 		const { stdout } = shell('mailctl subscribers list -l Readers -o json | cat');
 		expect(stdout.length).toBeGreaterThan(8 * 64 * 1024);
 		const parsed = JSON.parse(stdout) as { email: string }[];
 		expect([parsed.length, parsed.at(-1)?.email]).toEqual([rows, `p${rows - 1}@example.com`]);
 	});
 
-	it('passes on every line to a slow reader', () => {
+	it('writes every line to a slow reader', () => {
 		const slow = `"$NODE" -e 'process.stdin.pause(); setTimeout(() => process.stdin.pipe(process.stdout), 500)'`;
 		expect(shell(`mailctl subscribers list -l Readers -o ndjson | ${slow} | wc -l`).stdout.trim()).toBe(
 			`${rows}`,
@@ -92,7 +92,7 @@ it('a command whose output goes to a full disk ends with 74 and one clear error'
 	const { stderr } = shell('mailctl subscribers list -l Readers > /dev/full; echo "code $?" >&2');
 	expect(stderr.split('\n')).toEqual([
 		'error: cannot write to standard output: no space is left on the disk',
-		'hint: free some space, or write it to another disk',
+		'hint: free some space, or write the output to another disk',
 		'code 74',
 		'',
 	]);

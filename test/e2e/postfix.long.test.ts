@@ -35,7 +35,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 	});
 	afterAll(() => trial?.close());
 
-	it('accepts a mail', async () => {
+	it('accepts a mail from mailctl', async () => {
 		const { kept, server } = trial;
 		expect(await sendTo(kept, 'ann@example.net')).toBe(0);
 		const message = await messageTo(kept, 'ann@example.net');
@@ -65,7 +65,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		});
 	});
 
-	it('defers a mail that mailctl retries later, and its recipient stays active', async () => {
+	it('defers a mail, and mailctl schedules a retry and keeps the recipient active', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bob@example.net')).toBe(0);
 		expect(await messageTo(kept, 'bob@example.net')).toMatchObject({
@@ -76,7 +76,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'bob@example.net')).toMatchObject({ is_active: true });
 	});
 
-	it('sends a bounce by SMTP that changes message, subscriber and report', async () => {
+	it('sends a bounce by SMTP, and mailctl updates the message, the subscriber and the report', async () => {
 		const { served, server, servedLog } = trial;
 		// `serve` sends the message, because a fast bounce could change the exit code of a waiting `send`.
 		expect(await sendTo(served, 'ann@example.org', { options: ['--no-wait'] })).toBe(0);
@@ -97,7 +97,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
 		// Postfix reports 5.0.0 for a reply without an enhanced code, so the text decides.
 		{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: true },
-	])('sends a bounce about $to that explain and ingest classify alike: hard = $hard', async ({
+	])('sends a bounce about $to that explain and ingest classify alike (hard: $hard)', async ({
 		to,
 		status,
 		reply_code,

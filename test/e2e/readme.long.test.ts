@@ -67,7 +67,7 @@ describe('the README and the docs', async () => {
 	const record: string[] = [];
 
 	for (const [index, block] of blocks.entries()) {
-		it(`contain a working example ${index + 1}: ${block.split('\n')[0]}`, async () => {
+		it(`contain working examples (number ${index + 1}): ${block.split('\n')[0]}`, async () => {
 			const script = block
 				.replaceAll('127.0.0.1:2525', `127.0.0.1:${sink.port}`)
 				.replaceAll('8080', String(port));
@@ -124,7 +124,7 @@ describe('the README and the docs', async () => {
 		expect(names.filter((name) => !isNamed(name))).toEqual([]);
 	});
 
-	it('include a README of at most 131 lines', () => {
+	it('limit the README to 131 lines', () => {
 		expect(text.split('\n').length).toBeLessThanOrEqual(131);
 	});
 

@@ -74,7 +74,7 @@ describe('engine restore', () => {
 	it.each([
 		['without earlier erasures', []],
 		['with an earlier erasure', ['cid@example.com']],
-	])('repeats the erasures made after the backup of a database %s', async (_, before) => {
+	])('repeats the erasures that followed the backup, for a database %s', async (_, before) => {
 		const project = await makeProject();
 		const { folder, db, json, run } = project;
 		const erase = (email: string) => json(['subscribers', 'erase', email, '--confirm', email]);
@@ -115,7 +115,7 @@ describe('engine restore', () => {
 		expect({ status, stdout: stdout.includes('"problem"') }).toEqual({ status: 0, stdout: false });
 	});
 
-	it('pauses the queue, keeps waiting messages queued, and marks leased messages as uncertain', async () => {
+	it('pauses the queue without losing its messages, and marks leased messages as uncertain', async () => {
 		const sink = await startSmtpSink();
 		onTestFinished(() => sink.close());
 		const { db, folder, run, json } = await makeProject({ smtp: sink.port });
@@ -254,7 +254,7 @@ describe('engine restore', () => {
 		]);
 	});
 
-	it('moves away a log that has no database', () => {
+	it('renames a WAL file whose database does not exist', () => {
 		const { folder, json } = backedUp();
 		const far = join(folder, 'far.db');
 		const one = new Database(far);

@@ -58,7 +58,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		await starting;
 	});
 
-	it('leaves sending to a separate worker with --no-worker', async () => {
+	it('leaves all sending to a separate worker if --no-worker is given', async () => {
 		const sink = await newSink();
 		const serving = await serve({ smtp: sink.port, args: ['--no-worker'] });
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });

@@ -122,9 +122,9 @@ function place(): string {
 	return folder;
 }
 
-describe.skipIf(!isBuilt)('a service that never answers', () => {
+describe.skipIf(!isBuilt)('with a service that never answers', () => {
 	const cases = remote.flatMap((words) => ends.map((end) => ({ line: words.join(' '), words, end })));
-	it.concurrent.each(cases)('lets mailctl $line end at $end', async ({ words, end }) => {
+	it.concurrent.each(cases)('mailctl $line ends promptly on $end', async ({ words, end }) => {
 		const ended = await endingAgainst(words, end);
 		expect(ended).toMatchObject({ reached: true, isPrompt: true, code: codeAt(end, words) });
 	});
@@ -155,7 +155,7 @@ const sending: readonly { words: Words; codes: { timeout?: number; deadline: num
 	{ words: ['doctor', '--skip', 'dns'], codes: { timeout: 11, deadline: 12, SIGTERM: 143 } },
 ];
 
-describe.skipIf(!isBuilt)('a mail server that never answers', () => {
+describe.skipIf(!isBuilt)('with a mail server that never answers', () => {
 	const cases = sending.flatMap(({ words, codes }) =>
 		ends.flatMap((end) => {
 			const code = codes[end];
@@ -163,7 +163,7 @@ describe.skipIf(!isBuilt)('a mail server that never answers', () => {
 		}),
 	);
 
-	it.concurrent.each(cases)('lets mailctl $line end at $end with $code (case %#)', async ({
+	it.concurrent.each(cases)('mailctl $line ends promptly with $code on $end (case %#)', async ({
 		words,
 		end,
 		code,

@@ -97,7 +97,7 @@ describe('smoke with a limited token', () => {
 
 	it('fails the writing checks if the token may only read', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
-		const says = (path: string) => `the token may not do that: POST ${path} answered 403`;
+		const says = (path: string) => `the token does not permit this request: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
 			code: 11,
 			deviations: [],
@@ -116,7 +116,7 @@ describe('smoke with a limited token', () => {
 		const ids = skipped.map(({ id }) => id);
 		expect(ids).toEqual(expect.arrayContaining(['lists.page', 'webhooks.unknown', 'report.shape']));
 		expect(skipped.find(({ id }) => id === 'lists.page')?.detail).toBe(
-			'the token may not do that: GET /sub/lists/ answered 403',
+			'the token does not permit this request: GET /sub/lists/ answered 403',
 		);
 	});
 });
@@ -326,7 +326,7 @@ describe('smoke on a server with one defect', () => {
 	it.each([
 		['the page of lists', pageOf('/sub/lists/'), 0],
 		['all answers about lists', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
-	])('deletes only lists whose names it can read, if names are missing from %s', async (_, picks, remaining) => {
+	])('deletes a list only if some answer contains the list’s name (missing from %s)', async (_, picks, remaining) => {
 		const before = await holdings();
 		const unnamed = (one: object) => ({ ...one, name: null });
 		const tamper = changing(picks, (body) =>

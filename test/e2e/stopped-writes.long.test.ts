@@ -29,7 +29,7 @@ const calls: Readonly<Record<string, readonly [words: string, says?: string]>> =
 	],
 };
 
-describePostgres('a command that waits for a lock on PostgreSQL', (server) => {
+describePostgres('while another connection holds a lock on PostgreSQL', (server) => {
 	let db = '';
 	let home = '';
 	let holder: pg.Client;
@@ -89,7 +89,7 @@ describePostgres('a command that waits for a lock on PostgreSQL', (server) => {
 			.filter((word) => word !== '')
 			.map((word) => (/^(.*\.csv|mail\.yaml|mails\.d)$/.test(word) ? join(home, word) : word));
 
-	it.each(Object.entries(calls))('is rolled back by Ctrl-C, and ends with 130: %s', async (path, [
+	it.each(Object.entries(calls))('Ctrl-C undoes a waiting command and ends it with 130: %s', async (path, [
 		line,
 		says,
 	]) => {

@@ -129,7 +129,7 @@ describe.skipIf(!canRun)('a later question that the user cancels', () => {
 			'engine migrate',
 			[
 				['DATABASE:', 'news.db\\r'],
-				['that is the same database', `${back.repeat('news.db'.length)}other.db\\r`],
+				['that is the old database', `${back.repeat('news.db'.length)}other.db\\r`],
 				['(y/N)', ''],
 			],
 		],
@@ -151,11 +151,11 @@ describe.skipIf(!canRun)('a later question that the user cancels', () => {
 	});
 });
 
-describe.skipIf(!canRun)('the terminal after a question ended by a signal', () => {
+describe.skipIf(!canRun)('a question that is ended by a signal', () => {
 	it.each([
 		['SIGINT', '130'],
 		['SIGTERM', '143'],
-	])('has its settings back: %s', (name, end) => {
+	])('restores the terminal settings: %s', (name, end) => {
 		const { at } = filled();
 		expect(at(80, ['lists', 'create'], [['Name of the list:', `kill ${name}`]]).end).toBe(end);
 		expect(at(80, ['lists', 'get'], [['❯ Readers', `kill ${name}`]]).end).toBe(end);

@@ -33,9 +33,9 @@ function peopleFile(folder: string, name: string, count: number): string {
 	return path;
 }
 
-describeDatabases('processes on one database', ({ kind, create }) => {
+describeDatabases('a shared database', ({ kind, create }) => {
 	const rows = kind === 'SQLite' ? 20_000 : 4_000;
-	it('that write at once lose nothing', async () => {
+	it('loses no row if several commands write at the same time', async () => {
 		const { folder, run, json } = workplace(await create());
 		await json('engine', 'init');
 		await json('lists', 'create', '--name', 'Readers', '--email-reason', 'r');
@@ -56,7 +56,7 @@ describeDatabases('processes on one database', ({ kind, create }) => {
 		});
 	});
 
-	it('that start at once create one database and one sender', async () => {
+	it('simultaneous init commands create one database and one sender', async () => {
 		const { run, json } = workplace(await create());
 		const all = await Promise.all(
 			[1, 2, 3, 4].map(() => run('engine', 'init', '-q', '--sender', 'news@example.com')),

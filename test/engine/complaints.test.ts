@@ -21,7 +21,7 @@ async function start(): Promise<void> {
 	await deployment.engine.ext.templates.create({ name: 'Hello', text_body: 'Hello' });
 }
 
-describe('a rejected input', () => {
+describe('the answer to an invalid request', () => {
 	const letter = { from: 'news@example.com', to: ['a@example.org'], subject: 'x', text_body: 'x' };
 	const template = '7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11';
 	it.each<[string, string, object, object]>([
@@ -116,7 +116,7 @@ describe('a rejected input', () => {
 				list_id: ['Invalid pk "99" - object does not exist.'],
 			},
 		],
-	])('%s %s names every error: %j', async (method, path, body, expected) => {
+	])('names every error: %s %s %j', async (method, path, body, expected) => {
 		await start();
 		const answer = await ask(deployment, method, path, { body });
 		expect({ status: answer.status, body: answer.body }).toEqual({ status: 400, body: expected });

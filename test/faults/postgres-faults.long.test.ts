@@ -115,7 +115,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server', () => {
 		await expectWell(serving, project);
 	});
 
-	it('with a full disk for its log stops, and loses no acknowledged row', async (context) => {
+	it('stops when the disk of its log is full, and loses no acknowledged row', async (context) => {
 		const disk = smallDisk(192, '/tmp');
 		const tables = smallDisk(64, '/tmp');
 		if (disk === null || tables === null) return context.skip('no disk can be mounted here');
@@ -173,7 +173,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server', () => {
 		return free;
 	}
 
-	it('without a free connection causes an error, and `serve` continues when a connection is free', async () => {
+	it('refuses connections beyond its limit, and `serve` continues when a connection is free', async () => {
 		const project = await begin(await server.createDatabase());
 		const serving = await serve(project.url);
 		const free = occupy(project.url);

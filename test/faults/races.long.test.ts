@@ -60,7 +60,7 @@ describePostgres('concurrent writes', (server) => {
 		}
 	}
 
-	it.each(pairs)('have the same outcome as sequential writes: %s and %s', async (one, other) => {
+	it.each(pairs)('%s and %s at once have the same outcome as one after the other', async (one, other) => {
 		const { outcome, found, another } = await race(one, other);
 		expect(found ? outcome : another).toBe(outcome);
 	});

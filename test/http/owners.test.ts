@@ -78,7 +78,7 @@ describe('a token with the scope send', () => {
 		['cancel', () => campaigns.cancel(id)],
 	];
 
-	it('can use another token’s file after it uploads the same bytes', async () => {
+	it('can use another token’s file only after uploading the same bytes itself', async () => {
 		const sha256 = createHash('sha256').update('an invoice').digest('hex');
 		const attachments = [{ name: 'invoice.txt', type: 'text/plain', sha256 }];
 		const mail = { ...spec({ attachments }), to: ['ann@example.com'] };
@@ -169,7 +169,7 @@ describe('a token with the scope send', () => {
 		}
 	});
 
-	it('creates records that read tokens can see, but no other token except admin can change', async () => {
+	it('lets read tokens see its records, but lets only admin tokens change them', async () => {
 		const { id } = await openOf('shop');
 		const { message } = await sendOf(apiOf('shop'));
 		const [campaigns, messages] = [await of('desk', 'campaigns'), await of('desk', 'messages')];

@@ -129,7 +129,7 @@ it('a variable can consist of several columns that --map joins', () => {
 	expect(contextOf(['ann@example.com', ' Ann ', 'Lee'])).toMatchObject({ context: { name: 'Ann Lee' } });
 });
 
-it('a joined column still has its own variable, unless it is mapped or left out', () => {
+it('a joined column keeps its own variable, unless --map also maps or excludes the column', () => {
 	const named = (map: string[], columns = ['email', 'First', 'Last name']) => {
 		const result = campaignColumns(columns, map);
 		if (result.kind === 'refused') throw new Error('the header can be used');
@@ -181,7 +181,7 @@ describe('the search for column names in a text', () => {
 		['No. #5 in #Имя#', [['Имя', 'Имя', 'imya']]],
 		['a { color: #fff } b { color: #000; } #city', []],
 		['nothing', []],
-	])('finds those that should be variables: %j', (text, expected) => {
+	])('finds the column names that a user wrote in place of variables: %j', (text, expected) => {
 		expect(found(text)).toEqual(expected);
 	});
 });

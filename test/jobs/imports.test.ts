@@ -168,7 +168,7 @@ describe('an import that is resumed', () => {
 		return { result: await run(true, secondBatch), file: await readFile(path, 'utf8'), imports, before };
 	}
 
-	it('ends with the totals and rejects of one run, wherever it was interrupted', async () => {
+	it('from any row has the same totals and rejects as an uninterrupted run', async () => {
 		const meant = await inTwoRuns(null, 'before');
 		expect(adds(meant.result.totals)).toBe(true);
 		expect(meant.result.totals).toMatchObject({ read: 100, rejected: 32 });
@@ -198,7 +198,7 @@ describe('an import that is resumed', () => {
 		}
 	});
 
-	it('writes the rejects of batches from a run that was killed', async () => {
+	it('also writes the rejects that a killed run did not write', async () => {
 		const verdicts = { judge: (_: unknown, row: number) => verdict(row) };
 		const whole = await jobOf(text, fakeImports(verdicts), { batchRows: 10 });
 		await runImport(whole.job);
@@ -242,7 +242,7 @@ describe('a limit on errors', () => {
 });
 
 describe('a batch that was partly committed when the store stopped', () => {
-	it('is repeated with an answer for every row, and stores nothing twice', async () => {
+	it('is completed by the next run, which returns all rejects and stores nothing twice', async () => {
 		const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
 		onTestFinished(() => store.close());
 		const list_id = await newList(store);
@@ -265,7 +265,7 @@ describe('a batch that was partly committed when the store stopped', () => {
 });
 
 describe('the counts of an import', () => {
-	it('add up with any rejects, and every rejected row is returned once', async () => {
+	it('add up for any mix of rows, and each rejected row is returned once', async () => {
 		const line = fc.constantFrom(
 			'a@x.org,A',
 			'a@x.org',

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 describe('locking a file', () => {
-	it('fails with the process id of the lock’s holder until the holder is killed', async () => {
+	it('fails and names the process that holds the lock, until that process is killed', async () => {
 		const child = spawn(process.execPath, [program, path], { stdio: ['ignore', 'pipe', 'inherit'] });
 		const exit = once(child, 'exit');
 		await once(createInterface({ input: child.stdout }), 'line');

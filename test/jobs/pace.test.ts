@@ -83,7 +83,7 @@ it.each([
 	await expect(writing.pace.write(writing.request)).rejects.toMatchObject({ message: 'busy' });
 });
 
-it('rows keep the given rate, and do not catch up after a slow row', async () => {
+it('the client starts rows at the given rate, and does not catch up after a slow row', async () => {
 	let now = 0;
 	const waits: number[] = [];
 	const pace = new Pace({ rowsPerSecond: 10, nowMs: () => now, sleep: async (ms) => void waits.push(ms) });
@@ -95,7 +95,7 @@ it('rows keep the given rate, and do not catch up after a slow row', async () =>
 	expect(waits).toEqual([100, 100]);
 });
 
-it('a write ends its pause when its signal aborts, and rejects with the signal’s reason', async () => {
+it('a paused write rejects as soon as its signal aborts, with the signal’s reason', async () => {
 	const stop = new AbortController();
 	const pace = new Pace({ signal: stop.signal, onPause: () => stop.abort(new Error('Ctrl-C')) });
 	const request = () => Promise.reject(throttled(60_000));

@@ -69,7 +69,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it('sends subscribers with a disable reason as inactive, and counts the reasons that it leaves out', async () => {
+	it('makes a person with a disable reason inactive, and counts the reasons that it cannot send', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],
@@ -106,14 +106,14 @@ describe('an existing person', () => {
 		...Array.from({ length: count }, (_, at) => [`old${at}@example.com`]),
 	];
 
-	it('is looked up if there are fewer rows than pages of the list', async () => {
+	it('is looked up by address if the import has fewer rows than the list has pages', async () => {
 		await start({ pageSize: 10 });
 		await hundred();
 		expect((await importRows(rowsOf(9))).counts).toEqual(counts({ unchanged: 9 }));
 		expect(deployment.calls.filter((call) => !call.includes('email__exact'))).toEqual(['page 1']);
 	});
 
-	it('is found by reading the list once if there are at least as many rows as pages', async () => {
+	it('is found by reading the whole list if the import has as many rows as the list has pages', async () => {
 		await start({ pageSize: 10 });
 		await hundred();
 		expect((await importRows(rowsOf(10), { size: 5 })).counts).toEqual(counts({ unchanged: 10 }));
@@ -154,7 +154,7 @@ describe('an existing person', () => {
 		expect(await deployment.people()).toMatchObject({ 'Ann@example.com': { name: 'Ann' } });
 	});
 
-	it('is created again after a deletion during the import', async () => {
+	it('is created again if someone deletes the person during the import', async () => {
 		await start({
 			before: async (call) => {
 				if (call === 'patch 1') await deployment.api.subscribers(deployment.listId).delete(1);

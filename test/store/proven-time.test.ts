@@ -13,7 +13,7 @@ import type { Store } from '../../src/store/store.js';
 import { campaignOf, day, hour, noon, put, send, submissionOf, verify } from '../contract/store/fixture.js';
 import { describePostgres } from '../support/postgres.js';
 
-describePostgres('the proven time', (server) => {
+describePostgres('the time that the store trusts', (server) => {
 	/**
 	 * Each look has the hours of the wall clock, of the steady clock (with a letter per boot), and of the proven time.
 	 * `+` follows if a message was recorded.

@@ -46,7 +46,7 @@ describe.each(pairs)('$language in $encoding', (pair) => {
 	});
 });
 
-it('most files that contain a single name are read, under 2 % of them incorrectly', async () => {
+it('most files with a single non-ASCII word are read, and less than 2 % of these readings are wrong', async () => {
 	const count = { right: 0, wrong: 0, unsure: 0 };
 	for (const pair of pairs) {
 		const words = [...pair.names, ...pair.cities].filter((word) => /[^\x00-\x7f]/.test(word));

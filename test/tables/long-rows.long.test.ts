@@ -33,7 +33,7 @@ describe('a quoted cell of many megabytes', () => {
 		['letters of several bytes', 'é', '2 row_too_long'],
 		['lines', 'some text\r\n', '2 unclosed_quote'],
 		['lines with addresses', 'From: Ann <ann@example.com>\n', '2 unclosed_quote'],
-	])('of %s loses only its own lines, and the next row is read', async (_, piece, first) => {
+	])('of %s is rejected, and the row after the cell is read', async (_, piece, first) => {
 		for (const size of [5, 12]) {
 			const around = { before: 'email,name\na@x.org,"', piece, after: '"\nb@x.org,Bob\n' };
 			const before = process.memoryUsage().arrayBuffers;
@@ -44,7 +44,7 @@ describe('a quoted cell of many megabytes', () => {
 		}
 	});
 
-	it('with a missing quote loses only its own line, however many rows follow', async () => {
+	it('that is never closed causes one error, and its later lines are read as rows', async () => {
 		const around = { before: 'email,name\na@x.org,"Ann\n', piece: 'b@x.org,Bob\n', after: '' };
 		const rows = await rowsOf(pumped(around, 6 * mib));
 		expect(faultsOf(rows)).toEqual(['2 unclosed_quote']);

@@ -132,7 +132,7 @@ describe('a header', () => {
 		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
 	});
 
-	it('is rejected if a --map names an unknown column or target, or lacks a part', () => {
+	it('is rejected if a --map names an unknown column or target, or does not name both', () => {
 		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
 			'unknown_map_source Town',
 			'bad_map x',
@@ -141,7 +141,7 @@ describe('a header', () => {
 		]);
 	});
 
-	it('is rejected if two fields share one of its names', () => {
+	it('is rejected if one of its names matches two fields', () => {
 		const twins = [
 			{ variable: 'a', name: 'Size' },
 			{ variable: 'b', name: 'size' },
@@ -282,7 +282,7 @@ describe('columns that say who may get mail', () => {
 		'refuse',
 		'create',
 		'ignore',
-	] as const)('are rejected, however unknown columns are treated: %s', (unknown) => {
+	] as const)('are rejected with every setting for unknown columns: %s', (unknown) => {
 		expect(findings(['email', 'Status', 'UNSUB_TIME'], { unknown, sampled: two })).toEqual([
 			'state Status',
 			'state UNSUB_TIME',

@@ -66,7 +66,7 @@ describe('a file', () => {
 		['a delimiter that is not detected', 'sep=:\nemail:name\na@x:Doe, John\n', ':'],
 		['quotes, and padding delimiters', '"sep=;";\nemail;name\na@x;Doe, John\n', ';'],
 		['UTF-16', iconv.encode('sep=;\nemail;name\na@x;Doe, John\n', 'utf-16le', { addBOM: true }), ';'],
-	])('may name its delimiter in a first line sep= with %s', async (_, text, delimiter) => {
+	])('can give its delimiter in a first line with sep=: %s', async (_, text, delimiter) => {
 		for (const chunk of [1, 65_536]) {
 			const table = await readTable(text, { chunk });
 			expect(table).toMatchObject({ delimiter, header: ['email', 'name'] });
@@ -149,7 +149,7 @@ describe('a file', () => {
 		expect(faultsOf(table.rows)).toEqual(['5 too_few_cells', '6 too_many_cells']);
 	});
 
-	it('keeps a column without a name if early rows have cells in it', async () => {
+	it('keeps a last column without a name only if an early row fills it', async () => {
 		const table = await readTable('email,name,\na@x,Ann,\nb@x,Bob,note\n');
 		expect(table.header).toEqual(['email', 'name', '']);
 		const late = await readTable(`email,name,\n${'a@x,Ann,\n'.repeat(40_000)}b@x,Bob,note\n`);

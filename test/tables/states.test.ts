@@ -34,7 +34,7 @@ it.each(
 			expect([name, cells, tells(name, cells)]).toEqual([name, cells, true]);
 });
 
-it('columns of states are recognized by name and cells, and similar ones are not', () => {
+it('a column that says who may get mail is recognized by its name and cells, and similar columns are not', () => {
 	const by = `state=active|cancelled; Estado=activo|baja; Stato=iscritto|disiscritto; Stan=aktywny|wypisany; 状態=有効|退会
 		Newsletter=ja|nein; Newsletter=oui|; Marketing=1|0; Aktiv=ja|nein; active_subscription=true|false; =x|hard bounce
 		Enabled=1|0; Mailable=No|Yes; Email allowed=No|; On Hold=1|; Date Held=|2024-05-01; Churned=1|; Segment=customer|unsubscribed|lead; Kind=subscribed|subscribed; Typ=abgemeldet; 種別=配信停止|購読中; column_7=enabled|blocklisted
@@ -58,7 +58,7 @@ it('columns of states are recognized by name and cells, and similar ones are not
 	expect(tells('OPTIN_TIME', ['2024-05-01', '2024-05-02'], false)).toBe(true);
 });
 
-it('a word gives the state, but the column name decides what yes, no and a time mean', () => {
+it('a word in a cell means a state, and the column name decides what yes, no or a time means', () => {
 	const words = `active: Active, SUBSCRIBED, opt-in, angemeldet, abonné, Abonnée, suscrito, iscritta, ativo, ingeschreven, zapisany, prenumererar, 購読中
 		unsubscribed: unsubscribed, Opted-out, opt out, Abgemeldet, désabonné, desabonne, Désinscrite, dado de baja, disiscritto, 退会
 		unsubscribed: descadastrado, uitgeschreven, afgemeld, wypisana, avregistrerad, 配信停止

@@ -57,7 +57,7 @@ describe('a rejects file', () => {
 		]);
 	});
 
-	it('can be imported, and the rejects of that import have each column once', async () => {
+	it('can be imported, and the rejects file of that import has no duplicate columns', async () => {
 		const rejects = await openRejects({ path, header });
 		await rejects.write([reject(7)]);
 		await rejects.close();

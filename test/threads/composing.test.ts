@@ -188,7 +188,7 @@ describe('mails composed by threads', () => {
 		});
 	});
 
-	it('are composed by the process if a thread ends', async () => {
+	it('are composed in the process instead if a thread ends', async () => {
 		let started = 0;
 		// This thread composes nothing, and ends when one of its mails is requested.
 		const source = `const { parentPort, workerData } = require('node:worker_threads');

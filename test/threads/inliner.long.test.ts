@@ -18,7 +18,7 @@ async function shown(html: string): Promise<string> {
 }
 
 describe('inlining CSS', () => {
-	it('moves rules into elements and keeps the others', async () => {
+	it('moves rules into style attributes, and keeps rules that cannot be moved', async () => {
 		const html = [
 			'<!DOCTYPE html><html><head><style>',
 			'p { color: red !important } a:hover { color: blue } @media print { p { color: black } }',
@@ -129,7 +129,7 @@ describe('inlining CSS', () => {
 		expect(next).toBe('<p style="color: red;">x</p>');
 	});
 
-	it('is discarded if it loses or adds a variable', async () => {
+	it('leaves the HTML unchanged if the result has other variables', async () => {
 		const html = '<style>p{}</style><p>#a# #a#</p>';
 		for (const result of ['<p>#a#</p>', '<p>#a# #a# #a#</p>', '<p>#a# #a# #b#</p>', '']) {
 			const one = await compiled(html, async (question) => readHtml(question, () => result));

@@ -74,7 +74,7 @@ describe('a table read in a thread', () => {
 		expect(there[0]?.originals[1]).toEqual({ line: 3, original: ['P1@Example.com', 'Name, 1', '', ''] });
 	});
 
-	it('reuses only the memory of batches that were returned', async () => {
+	it('reuses the memory of a batch only after the caller gives the batch back', async () => {
 		const order = await orderOf(await file(people(40_000)), 'cells');
 		const whole = (await all(readInThread(order, never))).map(contentOf);
 		const held: LentBundle[] = [];
@@ -93,7 +93,7 @@ describe('a table read in a thread', () => {
 		expect([...seen, ...held.map(contentOf)]).toEqual(whole);
 	});
 
-	it('keeps rejected rows with thousands of cells in small batches', async () => {
+	it('sends rejected rows in small batches if the rows have thousands of cells', async () => {
 		const header = Array.from({ length: 1_900 }, (_, n) => `c${n}`).join(',');
 		const path = await file(`email,${header}\n${`${','.repeat(1_901)}\n`.repeat(1_000)}`);
 		const bundles = await all(readInThread(await orderOf(path, 'checked', 5_000), never));

@@ -31,17 +31,18 @@ export function parseCondition(text: string): Condition | ConditionFault {
 	const behind = end + operator.length;
 	if (field.startsWith('meta.')) {
 		const variable = field.slice('meta.'.length);
-		if (!/^[A-Za-z_]\w{0,63}$/.test(variable)) return { at: 0, message: 'no name of a variable', field };
-		if (isOrder && numberOf(value) === null) return { at: behind, message: 'a number is wanted here' };
+		if (!/^[A-Za-z_]\w{0,63}$/.test(variable))
+			return { at: 0, message: 'the name of the variable is missing or invalid', field };
+		if (isOrder && numberOf(value) === null) return { at: behind, message: 'a number is expected here' };
 		return { text, field, variable, operator, value };
 	}
 	if (!plainFields.some((one) => one === field))
 		return { at: 0, message: field === '' ? 'a field is missing' : `there is no field "${field}"`, field };
 	if (field === 'created') {
-		if (operator === '~') return { at: end, message: 'compare a date by =, !=, <, <=, > or >=' };
+		if (operator === '~') return { at: end, message: 'compare a date with =, !=, <, <=, > or >=' };
 		if (!isDay(value) && parseDateTime(value) === null)
-			return { at: behind, message: 'a date is wanted here: 2026-01-31 or 2026-01-31T12:00:00' };
-	} else if (isOrder) return { at: end, message: 'compare a text by =, != or ~' };
+			return { at: behind, message: 'a date is expected here: 2026-01-31 or 2026-01-31T12:00:00' };
+	} else if (isOrder) return { at: end, message: 'compare a text with =, != or ~' };
 	return { text, field, variable: null, operator, value };
 }
 

@@ -27,7 +27,6 @@ export type Checked<T> =
 	| { kind: 'valid'; value: T }
 	| { kind: 'invalid'; errors: readonly FieldError[] | FieldErrors };
 
-/** `required` must be given, `defaulted` gets its default if absent, `optional` stays absent. */
 export type Presence = 'required' | 'defaulted' | 'optional';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
@@ -98,7 +97,7 @@ interface CharOptions {
 	schema?: JsonSchema;
 }
 
-/** Turns numbers into text as DRF's CharField does, keeping every digit. Reports all errors of a text. */
+/** Turns numbers into text as DRF's CharField does, keeping every digit. */
 export function char(options: CharOptions = {}): Field<string, 'required'> {
 	const rules = [...limits(options), nullCharacters, surrogates, ...(options.rules ?? [])];
 	return field(charSchema(options), (input) => checkText(input, options, rules));
@@ -275,7 +274,7 @@ interface ListOptions {
 	max?: number;
 }
 
-/** Rejects a list over `max` unchecked: ten megabytes of invalid items would produce half a gigabyte of errors. */
+/** Checks no item of a list over `max`. Ten megabytes of invalid items would cause half a gigabyte of errors. */
 export function list<T, G>(
 	child: Field<T, Presence, G>,
 	{ allowEmpty, max }: ListOptions = {},

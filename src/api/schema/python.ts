@@ -1,5 +1,3 @@
-/** Reads and writes values like Python. */
-
 // Like Python's `str.isspace()`: U+001C–U+001F and U+0085 are space, U+FEFF is not.
 const spaces = new Set(
 	'\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
@@ -65,7 +63,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** Counts the digits directly before this one. Each set of digits has ten consecutive code points, and sets may adjoin. */
+/** Counts the digits directly before this one in Unicode. The ten digits of a script are consecutive; scripts may adjoin. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;
@@ -133,7 +131,7 @@ export function isJsonNumber(token: string): boolean {
 export function isPlainNumber(token: string): boolean {
 	if (token.length > 16) return false;
 	if (/^(?:0|-?[1-9]\d{0,14})$/.test(token)) return true;
-	// A double keeps 15 digits and drops trailing zeros. Python writes numbers below 0.0001 with an exponent.
+	// A double changes numbers with over 15 digits or a final zero. Python writes numbers below 0.0001 with an exponent.
 	return /^-?\d{1,13}\.\d{0,13}[1-9]$/.test(token) && token.length <= 16 && !/^-?0\.0000/.test(token);
 }
 

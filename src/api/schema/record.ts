@@ -14,7 +14,6 @@ export interface Shape<T, P extends Presence = Presence> {
 	is(value: unknown): boolean;
 	/** Returns the first needed key that the value lacks. */
 	missing(value: unknown): Missing | null;
-	/** Commands need the value, so a client rejects an answer without it. */
 	readonly isNeeded?: true;
 }
 
@@ -69,7 +68,6 @@ export function record<const K extends Keys>(keys: K): RecordShape<K> {
 
 export const components = new Map<string, () => JsonSchema>();
 
-/** Names the shape in the OpenAPI document, so that other schemas can refer to it. */
 export function named<const N extends string, S extends Shape<unknown>>(name: N, inner: S): S & { name: N } {
 	components.set(name, inner.schema);
 	return { ...inner, name, schema: () => ({ $ref: `#/components/schemas/${name}` }) };
@@ -105,7 +103,7 @@ export function pageOf(item: Shape<unknown>, more: Keys = {}): Shape<unknown, 'p
 	return record({ count: needed(count), next: needed(link), previous: link, results, ...besides });
 }
 
-/** One slice of a collection read by key. `next` is the key of the next slice; null at the end. */
+/** `next` is the key of the next slice; null at the end. */
 export function sliceOf<T, C>(item: Shape<T>, cursor: Shape<C>) {
 	return record({ results: needed(listOf(item)), next: needed(orNull(cursor)) });
 }
@@ -138,7 +136,6 @@ export function orNull<T>(inner: Shape<T>): Shape<T | null, 'present'> {
 	);
 }
 
-/** Changes only the TypeScript type, such as narrowing a text to its known words. */
 export function typed<T>(inner: Shape<unknown>): Shape<T, 'present'> {
 	return { ...inner, presence: 'present' } as Shape<T, 'present'>; // `type` is never set
 }

@@ -20,7 +20,7 @@ const options = {
 } as const;
 
 const aboutFile =
-	'The file has lists, fields, webhooks and senders, on mailctl also templates, and settings of a local database. Other ' +
+	'The file can have lists, fields, webhooks, senders, templates (mailctl only) and settings (local database only). Other ' +
 	// biome-ignore lint/suspicious/noTemplateCurlyInString: shows how the file names a variable
 	'keys stay unchanged. Secrets come from the environment (${NAME}) or from files (password_file).';
 

@@ -55,7 +55,7 @@ const list = command({
 	columns: listColumns,
 	output:
 		'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
-		'"date_released", "recipients" (including those left out), "joined" (messages of send --to, if any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
+		'"date_released", "recipients" (including those left out), "joined" (messages added by send --to, if any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
 		'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
 		'clicked count people; figures that another service does not have are null',
 	examples: ['mailctl campaigns list', 'mailctl campaigns list --state sending -o json'],
@@ -210,7 +210,7 @@ const pollMs = 200;
 
 const cancel = command({
 	name: 'cancel',
-	summary: 'cancel a campaign, or the messages that it has not sent',
+	summary: 'cancel a campaign and its unsent messages',
 	description:
 		'Waits up to 10 s for messages that are being sent, and shows how many may still be sent after that.',
 	args: [campaignArg],
@@ -229,7 +229,7 @@ const cancel = command({
 		const { queued = 0, deferred = 0 } = messages;
 		const what =
 			state === 'released'
-				? `cancel the ${counted(queued + deferred, 'message')} of the campaign "${key}" not sent yet`
+				? `cancel the ${counted(queued + deferred, 'unsent message')} of the campaign "${key}"`
 				: `drop the campaign "${key}" and its ${counted(counts.staged, 'staged message')}`;
 		if (cx.dryRun && state !== 'canceled')
 			return cx.wouldDo(what, { cancel: key, state: campaignState(campaign) });
@@ -262,7 +262,7 @@ function openOf({ staged = 0, queued = 0, deferred = 0, leased = 0 }: CampaignSt
 
 function canceledOf(key: string, messages: CampaignStatus['messages']): string {
 	const { canceled = 0, accepted, sent = accepted ?? 0, leased = 0 } = messages;
-	if (canceled + sent + leased === 0) return `the campaign "${key}" is dropped; nothing of it was sent`;
+	if (canceled + sent + leased === 0) return `the campaign "${key}" is dropped; no message was sent`;
 	const left = leased > 0 ? `, ${numberText(leased)} may still be sent` : '';
 	const had = accepted === undefined ? 'sent' : 'accepted by the service';
 	return `${numberText(canceled)} canceled; ${numberText(sent)} had been ${had}${left}`;

@@ -16,9 +16,9 @@ const about =
 const words = command({
 	name: 'words',
 	summary: 'list completions of a command line',
-	args: [{ name: 'word', summary: 'the words after mailctl, the last one after a dot', many: true }],
+	args: [{ name: 'word', summary: 'the words after mailctl; a dot precedes the last word', many: true }],
 	options: {
-		bash: { kind: 'text', placeholder: '.TEXT', summary: 'the replaced part of the last word, after a dot' },
+		bash: { kind: 'text', placeholder: '.TEXT', summary: 'a dot, then the part that bash replaces' },
 	},
 	hidden: true,
 	reach: [],

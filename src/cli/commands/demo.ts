@@ -64,7 +64,6 @@ interface Place {
 	mails: readonly SinkMail[];
 }
 
-/** Runs commands in this process, as a person would type them. */
 class Demo {
 	readonly #cx: CommandContext;
 	readonly #place: Place;
@@ -77,7 +76,6 @@ class Demo {
 		this.#database = join(place.folder, 'demo.db');
 	}
 
-	/** The exit code is 0 if every subscriber of the file got a mail. */
 	async run(): Promise<ExitCode> {
 		const began = performance.now();
 		const { note } = this.#cx;
@@ -138,10 +136,10 @@ class Demo {
 			'',
 			...(isKept
 				? [
-						`Kept in ${folder}: the database, the files and mails/. To look at it:`,
+						`Kept in ${folder}: the database, the files and mails/. To explore the database:`,
 						...looks.flatMap((words) => linesOf(['--db', this.#database, ...words])),
 					]
-				: ['The database and the mails are gone again; --keep DIR keeps them.']),
+				: ['The database and the mails were deleted; --keep DIR keeps them.']),
 		];
 		await out.raw(`${await fitSentences(lines.map(cleanLines).join('\n'), io.stdout)}\n`);
 	}

@@ -26,7 +26,7 @@ const initOptions = {
 		placeholder: 'URL',
 		summary: 'send through this mail server, smtp[s]://USER@HOST:PORT',
 	},
-	smtpPasswordFile: { kind: 'file', summary: 'read the password of that user from a file' },
+	smtpPasswordFile: { kind: 'file', summary: 'read the password of the mail server from a file' },
 	publicUrl: { kind: 'text', placeholder: 'URL', summary: 'start links in mails with this URL' },
 	bounceAddress: { kind: 'text', placeholder: 'ADDRESS', summary: 'return bounces to this address' },
 	keepMessages: {

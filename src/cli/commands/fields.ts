@@ -77,8 +77,8 @@ const update = command({
 	name: 'update',
 	summary: 'change a field',
 	description:
-		'Changing the variable renames the key in the meta of every subscriber, in one transaction. Other writers wait meanwhile, about five ' +
-		'seconds for a million. Ctrl-C undoes the change.',
+		'Changing the variable renames the key in the meta of every subscriber, in one transaction. Other writers wait meanwhile: about five ' +
+		'seconds for a million subscribers. Ctrl-C undoes the change.',
 	args: [fieldArg],
 	options: {
 		variable: { kind: 'text', summary: 'change the variable' },

@@ -86,7 +86,7 @@ const create = command({
 			kind: 'text',
 			summary: 'tell subscribers why they get mail',
 			required: true,
-			ask: 'Why do its subscribers get mail? (#email_reason# in mails):',
+			ask: 'Why do subscribers get mail? (#email_reason# in mails):',
 		},
 		publicName,
 	},

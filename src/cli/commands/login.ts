@@ -23,7 +23,7 @@ export const login = command({
 	options: {
 		use: {
 			kind: 'flag',
-			summary: 'make it the default profile; without a local database, the first profile is the default',
+			summary: 'make this profile the default; without a local database, the first profile is the default',
 		},
 		check: { kind: 'tri', summary: 'try the token before it is stored (default)' },
 	},
@@ -111,7 +111,7 @@ async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`, { check }));
 }
 
-/** Tries the token with one cheap request. Accepts a token that may only send. Returns the kind of service. */
+/** Accepts a token that may not read lists. */
 async function tryToken(cx: CommandContext, baseUrl: string, token: string): Promise<string> {
 	const { api, close } = await cx.connectTo({ kind: 'remote', baseUrl, token });
 	try {
@@ -161,7 +161,7 @@ export const logout = command({
 	run: async (cx) => {
 		const name = spokenOf(cx, undefined);
 		const stored = readToken(cx.paths, name);
-		// A token may remain without its profile in a file that was edited by hand.
+		// A config file that was edited by hand may have lost the profile of a stored token.
 		const profile = stored === null ? findProfile(readConfig(cx.paths), name) : {};
 		await confirmProtected(cx, name, readConfig(cx.paths).profiles[name] ?? profile);
 		if (cx.dryRun)

@@ -64,8 +64,8 @@ function wideLines<K extends 'delivery_attempts' | 'events' | 'reports' | 'held_
 }
 
 /**
- * Returns the history of a message in lines: attempts, events, reports, limits. Omits events that repeat an attempt or
- * a report. The caller must remove control characters, because the lines contain text from servers.
+ * Omits events that repeat an attempt or a report. The lines contain text from servers, so the caller must remove
+ * control characters.
  */
 export function detailLines(message: MessageDetail, times: Times): string[] {
 	const { delivery_attempts, events = [], reports = [], held_by = [] } = message;
@@ -81,7 +81,7 @@ export function detailLines(message: MessageDetail, times: Times): string[] {
 
 type Pages = Pick<Messages, 'page'>;
 
-/** Returns the message. Throws `not_found` (exit code 3). If retention has deleted messages, prints a note first. */
+/** Throws `not_found` (exit code 3). If retention has deleted messages, prints a note first. */
 export async function existing<T>(cx: CommandContext, messages: Pages, id: string, message: Promise<T>) {
 	const found = await orNull(message);
 	if (found !== null) return found;
@@ -102,7 +102,7 @@ export function uuidOf(text: string, of: string): string {
 }
 
 function holdLine({ setting, limit, until }: MessageHold, times: Times): string {
-	return `by the limit ${limit} of ${setting}, not before ${times.text(until)}`;
+	return `delayed by the limit ${limit} of ${setting}, at least until ${times.text(until)}`;
 }
 
 function attemptLine({ number, at, outcome, phase, code, enhanced, text }: DeliveryAttempt, times: Times) {
@@ -225,7 +225,7 @@ const retry = command({
 	name: 'retry',
 	summary: 'make deferred, uncertain and failed messages due now',
 	description:
-		'"worker" or "serve" sends the messages. The mail server\'s reply to an uncertain message was lost, so it may arrive twice. A ' +
+		'"worker" or "serve" sends the messages. The mail server\'s reply to an uncertain message was lost, so that message may arrive twice. A ' +
 		'bounced message has a bad address and is refused.',
 	examples: ['mailctl messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	run: (cx, { args }) => change(cx, 'retry', args.id),

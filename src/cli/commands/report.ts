@@ -92,8 +92,7 @@ const report = command({
 		'mailctl report --last 30d --save november.html',
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
-	output:
-		'the service’s "results": {"total", "data"}; csv, tsv and ndjson have a row for each day, csv with every figure; days are DD.MM.YYYY in json and ndjson, YYYY-MM-DD elsewhere',
+	output: `the service's "results": {"total", "data"}; csv, tsv and ndjson have a row for each day, csv with every figure; days are DD.MM.YYYY in json and ndjson, YYYY-MM-DD elsewhere`,
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options, showTotals),
@@ -106,18 +105,18 @@ export const campaignsReport = command({
 	summary: 'show opens, clicks, links and bounces of a campaign',
 	description:
 		'Shows opens and clicks by people and by bots, the most clicked links, the first hours, bounces by domain and reason, ' +
-		'and the days. With --event, --tag or --human, and on another service, shows only the days.',
+		'and the days. With --event, --tag or --human, or with a service other than mailctl, shows only the days.',
 	args: [campaignArg],
 	options: optionsOfCampaign,
 	columns: reportColumns,
 	output:
-		'{"total", "data"} as in report, where opened counts people, bots and proxies; "details": {"total", "days", "hours", "week", "bounces", …}, where opened counts people and machine_opened the others; "links", the five most clicked; "campaign": {"name", "id", "subject", "lists", "sender", "date_released", "recipients": {"total", "sent", "waiting", "deferred", "bounced", "failed", "uncertain", "canceled", "left_out"}}, where total is the sum of the others',
+		'{"total", "data"} as in report, where "opened" counts opens by people, bots and proxies; "details": {"total", "days", "hours", "week", "bounces", …}, where "opened" counts opens by people and "machine_opened" counts all others; "links", the five most clicked; "campaign": {"name", "id", "subject", "lists", "sender", "date_released", "recipients": {"total", "sent", "waiting", "deferred", "bounced", "failed", "uncertain", "canceled", "left_out"}}, where total is the sum of the others',
 	exits: [3, 5, 10],
 	examples: ['mailctl campaigns report november', 'mailctl campaigns report november --human -o json'],
 	run: (cx, { args, options }) => runReport(cx, { ...options, campaign: args.campaign }, showWhole),
 });
 
-const drawing = '--save FILE.svg draws it';
+const drawing = '--save FILE.svg draws the chart';
 
 type Show = (cx: CommandContext, options: ReportOptions, report: Report) => Promise<void>;
 
@@ -211,7 +210,7 @@ async function printRows(cx: CommandContext, options: ReportOptions, report: Rep
 	await cx.out.rows(rows, cx.globals.fields === undefined ? told : reportColumns, { all: true });
 }
 
-/** Adds more figures to the days, for CSV and `--fields`. Opens and clicks include bots, except with `--human`. */
+/** Opens and clicks include bots, except with `--human`. */
 async function withFigures(cx: CommandContext, report: Report, options: ReportOptions): Promise<Row[]> {
 	const { dayText } = await import('../render/report.js');
 	const days = report.data.map((row) => ({ ...row, date: dayText(row.date) }));
@@ -251,7 +250,6 @@ function titleOf(campaign: string | undefined, head: CampaignHead | null): strin
 	return campaign === undefined ? null : `Campaign ${head?.name ?? campaign}`;
 }
 
-/** Returns the time zone of the days, from the details of one day; null if the service does not report it. */
 async function zoneOf(cx: CommandContext, { data }: Report): Promise<string | null> {
 	const { reports } = (await (await cx.api()).capabilities()).ext;
 	const day = data.at(-1)?.date;
@@ -388,7 +386,7 @@ function isOfDays({ from, to, last }: Asked): boolean {
 	return (from ?? to ?? last) !== undefined;
 }
 
-/** Returns null for another service, or if options select only some messages. `lists` adds the growth of each list. */
+/** `lists` adds the growth of each list. */
 async function readDetails(cx: CommandContext, asked: Asked, { data }: Report, lists = false) {
 	const { campaign, tag, human, event } = asked;
 	const { reports, campaigns } = (await (await cx.api()).capabilities()).ext;

@@ -40,7 +40,7 @@ const sink = command({
 	summary: 'run a local mail server that shows the mail it receives',
 	description:
 		'Accepts mail from any sender to any recipient with any login, and delivers none. --refuse answers 550 ' +
-		'5.1.1 and --defer 451 4.3.0; such mails do not count. It has no TLS: with a login, use ' +
+		'5.1.1 and --defer 451 4.3.0; refused and deferred mails do not count. The sink has no TLS: to send with a login, use ' +
 		'smtp://USER@127.0.0.1:2525?tls=never.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
@@ -51,7 +51,7 @@ const sink = command({
 		count: { kind: 'integer', min: 1, summary: 'end with exit code 0 after this many mails' },
 		wait: {
 			kind: 'duration',
-			summary: 'end after this time; exit 12 if fewer mails than --count (1) arrived',
+			summary: 'end after this time; exit 12 if fewer mails than --count (default 1) arrived',
 		},
 	},
 	examples: [
@@ -91,7 +91,8 @@ const sink = command({
 		if (cx.signal.aborted) throw cx.signal.reason;
 		const expected = count ?? 1;
 		if (inbox.count >= expected) return exits.done;
-		const came = inbox.count === 0 ? 'no mail came' : `${inbox.count} of ${counted(expected, 'mail')} came`;
+		const came =
+			inbox.count === 0 ? 'no mail arrived' : `${inbox.count} of ${counted(expected, 'mail')} arrived`;
 		throw new CliError('nothing_received', exits.outOfTime, `${came} within --wait`, { retryable: true });
 	},
 });
@@ -159,7 +160,7 @@ async function keep(dir: string, number: number, { time, to, raw }: Kept): Promi
 		return file;
 	} catch (cause) {
 		const why = codeOf(cause) || String(cause);
-		throw new CliError('disk', exits.disk, `cannot keep a mail in ${dir}: ${why}`, { cause });
+		throw new CliError('disk', exits.disk, `cannot write a mail to ${dir}: ${why}`, { cause });
 	}
 }
 

@@ -26,7 +26,7 @@ const smoke = command({
 			placeholder: 'ADDRESS',
 			summary: 'send one message to this address (needs --from)',
 		},
-		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'send that message from this address' },
+		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'send the --send-to message from this address' },
 		reporter: { kind: 'choice', choices: reporterNames, summary: 'print the report in this format' },
 		reportFile: { kind: 'path', summary: 'write the report to a file' },
 		cleanupOnly: { kind: 'flag', summary: 'only delete records that killed runs left behind' },
@@ -51,7 +51,7 @@ const smoke = command({
 	run: async (cx, { options }): Promise<ExitCode> => {
 		assertSensible(options);
 		if (cx.globals.fields !== undefined && (options.reporter ?? options.reportFile) !== undefined)
-			throw new UsageError('use either --fields, or --reporter and --report-file');
+			throw new UsageError('use --fields without --reporter and --report-file');
 		// Connect first, so that a missing database is an error: the checks would create it and pass.
 		await cx.connection();
 		await assertAllowedToChange(cx, options);

@@ -36,7 +36,8 @@ const list = command({
 	summary: 'list suppressed addresses',
 	description:
 		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. ' +
-		'UNSUBSCRIBED with a LIST applies to that list, every other suppression to all lists. Leaves out expired suppressions.',
+		'With a LIST, UNSUBSCRIBED applies to that list only; every other suppression applies to all lists. ' +
+		'Leaves out expired suppressions.',
 	options: { ...filterOptions, ...pageOptions },
 	columns: suppressionColumns,
 	output: 'an array of suppressions',
@@ -74,9 +75,9 @@ const add = command({
 	name: 'add',
 	summary: 'suppress addresses',
 	description:
-		'Subscribers with these addresses become inactive, in all lists or in --list. With --expires they stay active, and ' +
-		'mail skips them until then. COMPLAINED and HARDBOUNCED stop all mail, the other reasons bulk mail. Adding never ' +
-		'weakens a suppression: of two expiry times, the later one counts.',
+		'Subscribers with these addresses become inactive, in all lists or in --list. With --expires subscribers stay active, ' +
+		'and the suppression ends at that time. COMPLAINED and HARDBOUNCED stop all mail, the other reasons stop bulk mail. ' +
+		'Adding never weakens a suppression: of two expiry times, the later one counts.',
 	args: [addressesArg],
 	options: {
 		reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'set the reason' },
@@ -127,7 +128,7 @@ const remove = command({
 	summary: 'lift the suppressions of addresses',
 	description:
 		'Lifts all suppressions of an address, or only those that --reason or --list selects. Subscribers stay inactive until ' +
-		'"subscribers activate". Do this for people who unsubscribed or complained only if they asked for it.',
+		'you run "subscribers activate". Lift UNSUBSCRIBED or COMPLAINED only if the person asks for mail.',
 	args: [addressesArg],
 	options: {
 		reason: {

@@ -125,7 +125,7 @@ const update = command({
 const remove = command({
 	name: 'delete',
 	summary: 'delete a template',
-	description: 'Messages that were accepted with it are sent unchanged.',
+	description: 'Waiting messages that use the template are sent unchanged.',
 	args: [templateArg],
 	examples: ['mailctl templates delete Welcome --yes'],
 	...answers({ deleted: '[ids]' }),
@@ -169,7 +169,7 @@ const render = command({
 			{ subject, text: text_body || null, html: html_body || null, disable_inline: true },
 			options.context,
 		);
-		// A send sets the built-in variables, but the name only if the recipient has one.
+		// Each send fills in the built-in variables, but `name` only for a recipient that has a name.
 		const missing = rendered.missing.filter((name) => name === 'name' || !builtInVariables.includes(name));
 		if (missing.length > 0) await cx.warn(`no value for ${missing.map((name) => `#${name}#`).join(', ')}`);
 		if (isMachine(cx.out.format) || cx.globals.fields !== undefined) return cx.out.document(rendered);

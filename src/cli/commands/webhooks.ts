@@ -173,7 +173,7 @@ const update = command({
 const deletion = command({
 	name: 'delete',
 	summary: 'delete webhooks',
-	description: 'Their waiting notifications are not sent.',
+	description: 'Waiting notifications of these webhooks are not sent.',
 	args: [{ ...hookArg, summary: 'ids of webhooks', many: true }],
 	examples: ['mailctl webhooks delete 3 --yes'],
 	...answers({ deleted: '[ids]' }),
@@ -199,7 +199,7 @@ const test = command({
 	args: [hookArg],
 	examples: ['mailctl webhooks test 3'],
 	columns: answers(['result', 'status_code', 'error', 'duration_ms']).columns,
-	output: 'the service’s answer; mailctl answers {"result", "status_code", "error", "duration_ms"}',
+	output: 'the response of the service; from mailctl: {"result", "status_code", "error", "duration_ms"}',
 	exits: [3, 9],
 	writes: true,
 	async run(cx, { args }): Promise<ExitCode> {
@@ -246,7 +246,7 @@ const secret = command({
 		if (rotate) {
 			// At most two secrets sign. Another rotation drops the older secret, which some receivers may still use.
 			const until = secrets[1]?.date_retired ?? null;
-			const what = `drop the secret that signs until ${until}: receivers that still use it refuse notifications`;
+			const what = `drop the older secret, valid until ${until}: receivers that still use it will refuse notifications`;
 			if (until !== null) await cx.confirm({ kind: 'mild', what });
 			secrets = await log.rotateSecret(call);
 		}
@@ -286,5 +286,5 @@ async function withPassword<I extends Partial<WebhookInput>>(cx: CommandContext,
 	const { login = '', is_auth_enabled, password } = input;
 	if (login === '' || is_auth_enabled === false || password !== undefined) return input;
 	if (cx.canAsk) return { ...input, password: await cx.askSecret(`Password of ${login}:`) };
-	throw new UsageError('missing --password-file or --password-stdin: the password of --login');
+	throw new UsageError('--login needs --password-file or --password-stdin');
 }

@@ -25,8 +25,8 @@ export const command = describe({
 	summary: 'explain why a person did not get a mail',
 	description:
 		'Shows the answer, then the lists of the address, its suppressions, its messages of the last 30 days, and the campaigns ' +
-		'that left it out. With --all -o json it has everything that the database holds about the person, except the texts of ' +
-		'messages ("messages raw"). Another service shows only the lists.',
+		'that left it out. With --all -o json, the output has everything that the database holds about the person, except the ' +
+		'texts of messages (see "messages raw"). With a service other than mailctl, you see only the lists.',
 	args: [{ name: 'address', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { all: { kind: 'flag', summary: 'show messages of any age, with their history' } },
 	createsDatabase: false,
@@ -52,8 +52,8 @@ export const command = describe({
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
-		// The call needs a scope, but prints only the state of the queue. `due.id` is a message id, so it matches no
-		// submission.
+		// `sayWhatHolds` prints only the state of the queue, so any UUID works as the submission, even the id of a
+		// message.
 		const due = page.lastIfDue();
 		if (due !== null) await sayWhatHolds(cx, { submission: due.id });
 	},
@@ -71,7 +71,7 @@ interface Held {
 
 const sliceSize = 100;
 
-/** `since` leaves out older messages; null reads all. Throws errors of the service. */
+/** `since` leaves out older messages; null reads all. */
 async function readHeld(cx: CommandContext, address: string, since: string | null): Promise<Held> {
 	const api = await cx.api();
 	const { signal } = cx;
@@ -137,7 +137,7 @@ class WhyPage {
 		const { email, subscribers, told } = this.#held;
 		if (told !== null && told.date_erased !== null) {
 			const day = this.#times.day(told.date_erased);
-			const said = `${email} gets no bulk mail: the person was erased on ${day}, and what was kept about the address is gone.`;
+			const said = `${email} gets no bulk mail: the data of this person was erased on ${day}.`;
 			const lift = mailctl('subscribers', 'erase', email, '--lift');
 			return { sentences: [said], next: [['if the person joins again: ', lift]] };
 		}
@@ -169,14 +169,13 @@ class WhyPage {
 					: [`${email} ${gets} list${names.length === 1 ? '' : 's'} ${names.join(', ')}.`]),
 				...(subscribers.length === 0 ? [`${email} is in no list.`] : []),
 				...(told === null
-					? ['This service tells nothing about messages, suppressions and bounces.']
+					? ['This service gives no information about messages, suppressions and bounces.']
 					: this.#ofMessages(told, stopped)),
 			],
 			next: stopped.map((one) => ['if the person asks for mail: ', activating(one)]),
 		};
 	}
 
-	/** Returns the strongest suppression that is in force for the list, or for all lists (null). */
 	#strongest(listId: number | null): Suppression | undefined {
 		return this.#suppressions
 			.filter(
@@ -188,7 +187,7 @@ class WhyPage {
 	#reasonOf({ list_id, disable_reason }: ListedSubscriber): string {
 		const suppression = this.#strongest(list_id);
 		if (suppression !== undefined) return this.#because(suppression);
-		const by = this.#held.told === null ? '' : ', made so by hand or by an import';
+		const by = this.#held.told === null ? '' : ', as set by hand or by an import';
 		return `the subscriber is inactive${disable_reason === null ? by : ` (${disable_reason})`}.`;
 	}
 
@@ -197,10 +196,10 @@ class WhyPage {
 		const cause = causes[reason];
 		if (cause === undefined)
 			return source === 'IMPORT'
-				? `an import of ${day} suppressed the address.`
+				? `an import suppressed the address on ${day}.`
 				: `the address was suppressed by hand on ${day}.`;
 		if (source === 'API' || source === 'IMPORT')
-			return `${sources[source]} of ${day} marked the address as ${cause.mark}.`;
+			return `${sources[source]} suppressed the address on ${day} (${cause.mark}).`;
 		return cause.text(day, bounceText(this.#recent));
 	}
 
@@ -209,13 +208,13 @@ class WhyPage {
 		const [left] = left_out;
 		const none =
 			messages > 0
-				? 'No message was made for it in the last 30 days.'
-				: `No message for it is known${this.#deleted(': ')}.`;
+				? 'No message to this address was created in the last 30 days.'
+				: `No message to this address is known${this.#deleted(': ')}.`;
 		return [
 			last === undefined ? none : this.#lastSentence(last, stopped),
 			...(left === undefined
 				? []
-				: [`Campaign ${left.key} left it out: ${withoutStop(left.error ?? left.code)}.`]),
+				: [`Campaign ${left.key} left out this address: ${withoutStop(left.error ?? left.code)}.`]),
 		];
 	}
 
@@ -236,7 +235,7 @@ class WhyPage {
 			deferred: `${waits}${attempts === 0 ? '' : `; attempt ${attempts} was deferred`}${said}`,
 			bounced: `bounced${said}`,
 			failed: `failed${said}`,
-			uncertain: `may have arrived or not: its last attempt had no clear end${said}`,
+			uncertain: `may have arrived: the result of its last attempt is unknown${said}`,
 			canceled: `was canceled${said}`,
 		};
 		// A worker skips bulk mail of a list that the address has left.
@@ -250,13 +249,12 @@ class WhyPage {
 		return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
 	}
 
-	/** Returns `before` and a text about deleted messages. Empty if retention has deleted none. */
 	#deleted(before: string): string {
 		const deleted = this.#held.told?.deleted;
 		return deleted === undefined ? '' : `${before}${deletedText(deleted, this.#times)}`;
 	}
 
-	/** `days` limits the messages; null shows all, each with its history. */
+	/** `readHeld` has already limited the messages to `days`. If `days` is null, each message shows its history. */
 	lines(answer: readonly string[], days: number | null): string[] {
 		const { subscribers, told } = this.#held;
 		const blocks: [title: string, lines: readonly string[]][] = [
@@ -336,15 +334,15 @@ const stopsAll: ReadonlySet<string> = new Set(['COMPLAINED', 'HARDBOUNCED']);
 const causes: Readonly<Record<string, { mark: string; text: (day: string, bounce: string) => string }>> = {
 	HARDBOUNCED: {
 		mark: 'bounced',
-		text: (day, bounce) => `a hard bounce of ${day} suppressed the address${bounce}.`,
+		text: (day, bounce) => `a hard bounce suppressed the address on ${day}${bounce}.`,
 	},
 	SOFTBOUNCED: {
 		mark: 'bounced',
 		text: (day, bounce) => `too many soft bounces in a row suppressed the address on ${day}${bounce}.`,
 	},
 	COMPLAINED: {
-		mark: 'a complaint',
-		text: (day) => `a complaint (marked as spam) of ${day} suppressed the address.`,
+		mark: 'complaint',
+		text: (day) => `a spam complaint suppressed the address on ${day}.`,
 	},
 	UNSUBSCRIBED: { mark: 'unsubscribed', text: (day) => `the person unsubscribed on ${day}.` },
 };

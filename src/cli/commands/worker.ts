@@ -42,8 +42,8 @@ const worker = command({
 export { worker as command };
 
 /**
- * Prints the counts and how many messages are queued. Throws `NoSmtp` without a mail server, and `queue_paused` if the queue is paused. After
- * a drain, throws `not_drained` (exit code 14) if messages are not due yet. Exits with 12 if `--deadline` ends a drain.
+ * Throws `NoSmtp` without a mail server, and `queue_paused` if the queue is paused. After a drain, throws `not_drained`
+ * (exit code 14) if messages are not due yet. Exits with 12 if `--deadline` ends a drain.
  */
 async function work(cx: CommandContext, { drain, rate, connections }: Options): Promise<ExitCode> {
 	const pace = paced(rate);
@@ -60,7 +60,7 @@ async function work(cx: CommandContext, { drain, rate, connections }: Options): 
 			...{ ...pace, ...given({ connections }) },
 			onWaiting: (reason, ms) =>
 				void cx.warn(`${pauseSentence(reason)}; next try in ${Math.ceil(ms / 1000)} s`),
-			onHeld: (reason) => void cx.warn(`${reason}; sending continues when you resume it`),
+			onHeld: (reason) => void cx.warn(`${reason}; sending continues when you resume the queue`),
 			onLimited: (until) => void cx.warn(limitedUntil(until, cx.times)),
 			onWarning: (warning) => void cx.warn(warning),
 			onProgress: (counts) =>

@@ -87,7 +87,6 @@ function write(file: string, all: object): void {
 	} catch {}
 }
 
-/** The collections of an `Api` whose records have names, and the key of the name. */
 const named: Readonly<Record<string, readonly [kind: NameKind, key: string]>> = {
 	lists: ['list', 'name'],
 	fields: ['field', 'variable'],
@@ -113,7 +112,7 @@ function listening<T extends object>(parts: T, told: Told): T {
 	});
 }
 
-/** Wraps a collection. Stores the name of each record that a call returns, alone or in a page. */
+/** Stores the name of each record that a call returns, alone or in a page. */
 function heard<C extends object>(collection: C, names: Told[NameKind], key: string): C {
 	const note = (record: unknown) => {
 		if (isRecord(record) && typeof record[key] === 'string') names.set(String(record['id']), record[key]);

@@ -1,5 +1,3 @@
-/** Completion scripts for shells. On Tab, each script calls `mailctl completion words`. */
-
 export type Shell = 'bash' | 'zsh' | 'fish' | 'powershell';
 
 export const filesLine = ':files';
@@ -40,9 +38,9 @@ export function readBash(word: string): { text: string; quote: string } {
 }
 
 /**
- * Returns the text that must replace `replaced`, the end of `word`, to complete the word to `value`. Returns null if no
- * text can do that. Within an open quote, readline inserts the text unchanged. Readline then closes the quote, unless
- * the text ends with the quote character.
+ * Returns what bash inserts in place of `replaced`, so that `word` becomes `value`. `replaced` is the end of `word`.
+ * Returns null if `word` cannot become `value`. Within an open quote, readline inserts the text unchanged. Readline
+ * then closes the quote, unless the text ends with the quote character.
  */
 export function bashReply(value: string, word: string, replaced: string): string | null {
 	if (!word.endsWith(replaced)) return null;

@@ -22,7 +22,7 @@ export interface Changed {
 
 /**
  * Sets keys of a profile; `undefined` removes a key. Removes a profile that has no keys left. Removes the stored token
- * if `change` removes the base URL or gives another origin.
+ * if `change` removes `baseUrl` or sets a URL of another origin.
  */
 export function changeProfile(
 	paths: Paths,
@@ -103,7 +103,7 @@ interface Files {
 
 /** Does not yield between reading and writing, so two calls in one process cannot overwrite each other's changes. */
 async function writing<T>(paths: Paths, change: (files: Files) => T): Promise<T> {
-	// Report a broken file before a folder that is not writable.
+	// If the configuration is broken and the folder is not writable, report the broken file.
 	readConfig(paths);
 	const { default: Conf } = await import('conf');
 	const save = (file: string, values: object) =>

@@ -63,7 +63,7 @@ export const profileKeys: Readonly<Record<keyof Profile, ProfileKey>> = {
 		read: (text) => (/^\d+$/.test(text.trim()) ? Number(text) : text),
 	},
 	timeZone: { is: 'a time zone', check: isText },
-	list: { is: 'a list’s id or name', check: isText },
+	list: { is: "a list's id or name", check: isText },
 	protected: {
 		is: 'true or false',
 		check: (value) => typeof value === 'boolean',
@@ -156,7 +156,7 @@ function readJson(path: string): unknown {
 	}
 }
 
-const wayOut = 'correct it or move it away';
+const wayOut = 'correct the file or move it away';
 
 function checkProfile(value: unknown, name: string, wrong: (what: string) => ConfigError): Profile {
 	if (!isRecord(value)) throw wrong(`profile "${name}" is not an object`);

@@ -30,7 +30,6 @@ export function newName({ profiles }: ConfigFile, name: string): string {
 	return name;
 }
 
-/** Tells whether a token for the profile's origin is stored. Null if the profile has no base URL. */
 export function tokenState(cx: CommandContext, name: string, { baseUrl }: Profile): 'set' | 'not set' | null {
 	if (baseUrl === undefined) return null;
 	return readToken(cx.paths, name)?.origin === originOf(baseUrl) ? 'set' : 'not set';
@@ -61,7 +60,6 @@ export function parsePreference(key: keyof Profile, text: string): unknown {
 	throw new UsageError(`${key}: "${text}" is not ${is}`);
 }
 
-/** Asks before a command changes anything with a protected profile, unless the command itself asks. */
 export async function protectProfile({ command, path }: Run, cx: CommandContext): Promise<void> {
 	const asksAnyway =
 		command.severity !== undefined || command.asksItself === true || command.profiles === true;

@@ -155,7 +155,7 @@ export function remoteTarget(text: string, from: string): Extract<Target, { kind
 	return { kind: 'remote', baseUrl: text, token: null };
 }
 
-/** Suggests the scheme. `mailctl serve` on this machine usually has no TLS, so suggest http for it. */
+/** `mailctl serve` on this machine usually has no TLS, so suggest http for it. */
 function schemeHint(text: string): { hint?: string } {
 	if (!/^[\w.-]+(:\d+)?(\/[\w./-]*)?$/.test(text)) return {};
 	return { hint: `such as ${/^(localhost|127\.)/.test(text) ? 'http' : 'https'}://${text}` };

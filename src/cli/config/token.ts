@@ -1,7 +1,4 @@
-/**
- * Reads the API token from a file, standard input, the environment or the profile, but never from an argument. Also
- * reads the file of `--ca-cert`.
- */
+/** Reads the API token from a file, standard input, the environment or the profile, but never from an argument. */
 import { type Hint, mailctl } from '../frame/command-line.js';
 import type { Target } from '../frame/connection.js';
 import { UsageError } from '../frame/errors.js';
@@ -11,7 +8,7 @@ import type { Sources } from '../frame/sources.js';
 import { findPaths, originOf, readToken } from './config.js';
 import { type Settings, tokenOrigin } from './settings.js';
 
-/** Returns the target with its token. A profile's token is sent only to that profile's target. */
+/** A profile's token is sent only to that profile's target. */
 export async function readTokenOf(
 	settings: Settings,
 	globals: RawGlobals,
@@ -66,7 +63,7 @@ export function checkToken(text: string): string {
 	});
 }
 
-/** Returns the PEM file. Throws `UsageError` if it has no certificate, because TLS would ignore the file silently. */
+/** Throws `UsageError` if the file has no certificate, because TLS would ignore such a file silently. */
 export async function readAuthority(path: string, sources: Sources): Promise<string> {
 	const file = sources.file(path, '--ca-cert');
 	const text = await file.text();

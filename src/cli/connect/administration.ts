@@ -13,7 +13,7 @@ import { isMissingFile } from '../../store/url.js';
 import { UsageError } from '../frame/errors.js';
 import type { LocalParts } from './parts.js';
 
-/** The secret has 256 random bits. People and secret scanners recognize a token by its prefix. */
+/** People and secret scanners recognize a token by its prefix. */
 export function newToken(): { secret: string; sha256: string } {
 	const secret = `mctl_${randomBytes(32).toString('base64url')}`;
 	return { secret, sha256: createHash('sha256').update(secret).digest('hex') };
@@ -81,7 +81,6 @@ function toDkimKey(stored: StoredDkimKey) {
 	};
 }
 
-/** `pause` pauses the queue. `resume` ends this pause, or a pause that a worker made because of a fault. */
 export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 	return {
 		stats: async () => toStats(await store.reads.queueState({ now: clock.now() })),
@@ -91,7 +90,6 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 			const { queued = 0, leased = 0, deferred = 0 } = await store.reads.countWaiting();
 			return { queued, leased, deferred, next: await store.reads.nextDue({ scope: null }) };
 		},
-		/** Returns when the next message is due, or null if none waits. Without a campaign, looks at all messages. */
 		nextDue: (campaign: Uuid | null) =>
 			store.reads.nextDue({ scope: campaign === null ? null : { campaign } }),
 		pause: async (reason: string | null) =>

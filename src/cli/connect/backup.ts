@@ -154,7 +154,7 @@ function oldAt(place: string, clock: Clock): RestorePlan['old'] {
 		if (isOther(place))
 			throw new StoreError(
 				'not_a_database',
-				`${place} is not a database: move it away, or name another file by --db`,
+				`${place} is not a database: move it away, or name another file with --db`,
 			);
 		return { state: 'damaged', usedBy: [], newest: null };
 	}
@@ -234,7 +234,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 function appeared(error: unknown, place: string): unknown {
 	if (!(error instanceof TableError) || error.code !== 'file_exists') return error;
 	return new UsageError(`${place} was created meanwhile`, {
-		hint: 'run the command again: it keeps that file',
+		hint: 'run the command again: mailctl then keeps the file under another name',
 		cause: error,
 	});
 }

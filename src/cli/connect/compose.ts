@@ -136,7 +136,7 @@ const standIns: PublicLinks = {
 	unsubscribe_url: 'https://deployment.invalid/unsubscribe',
 	view_url: 'https://deployment.invalid/view',
 };
-const standInNote = 'https://deployment.invalid/… replaces the links that the server signs';
+const standInNote = 'https://deployment.invalid/… stands for each link that the server signs';
 
 export function createRemoteComposer() {
 	const { read, close } = createInliner({ deadlineMs: inlineDeadlineMs });

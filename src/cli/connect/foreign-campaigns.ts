@@ -47,8 +47,8 @@ export interface ForeignDelivered {
 }
 
 /**
- * `Campaigns` with delivery. A writing method locks the campaign until `close`; it throws `JobError` if another process
- * holds the lock. `results` includes recipients from lists.
+ * A method that writes locks the campaign until `close`, and throws `JobError` if another process holds the lock.
+ * `results` includes recipients from lists.
  */
 export class ForeignCampaigns implements Campaigns {
 	readonly #api: Api;
@@ -138,7 +138,7 @@ export class ForeignCampaigns implements Campaigns {
 		return (await add('last', [])).ack;
 	};
 
-	/** Sends all waiting messages. Throws errors of the store, and `conflict` if the campaign is not released. */
+	/** Throws errors of the store, and `conflict` if the campaign is not released. */
 	async deliver(id: Uuid, how: ForeignDelivery): Promise<ForeignDelivered> {
 		const { connections, rate, uncertain, onProgress } = how;
 		const campaigns = await this.#writing(id);

@@ -213,7 +213,6 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 				const values = await listSettings(store);
 				return Object.fromEntries(values.map(([name, value]) => [name, isShown(name) ? value : '********']));
 			},
-			/** Returns the reason for refusing the value, or null. */
 			whyNot: async (name: string, value: string) => {
 				if (name !== 'smtp_url') return settingProblem(name, value);
 				return (await import('./mail.js')).smtpUrlProblem(value) ?? settingProblem(name, value);

@@ -135,8 +135,8 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
 }
 
 /**
- * Throws `NoSmtp` and `invalid`. A certificate authority (`smtp_ca`) makes TLS required. Opportunistic TLS would send
- * in plain text, without any check, if an attacker removed STARTTLS from the EHLO reply.
+ * Throws `NoSmtp` and `invalid`. If `smtp_ca` is set, opportunistic TLS becomes required TLS. Otherwise, an attacker
+ * who removes STARTTLS from the EHLO reply would get the mail in plain text.
  */
 export function smtpOf(
 	settings: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa' | 'smtpEhloName' | 'publicUrl'>,

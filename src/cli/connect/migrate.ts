@@ -28,7 +28,7 @@ export async function openMove({ clock, env, warn, ...names }: MoveRequest) {
 			const keys = readWrappingKeys(env, warn);
 			const missing = plan.keys.find((id) => keys.every((key) => key.id !== id));
 			if (missing === undefined) return plan;
-			const message = `the secrets of ${from.name} are wrapped with key ${missing}: the copy needs it`;
+			const message = `the copy needs key ${missing}, which encrypts the secrets of ${from.name}`;
 			throw new StoreError('key', message);
 		},
 		carryOut: (

@@ -83,7 +83,6 @@ export function startNotifying(parts: NotifierParts, log: (line: object) => void
 	};
 }
 
-/** Sends notifications during and after `deliver`. Turns errors of notifications into warnings. */
 export async function notifyBeside(
 	notifier: Pick<ReturnType<typeof createNotifier>, 'run'>,
 	{ options, warn }: { options: DeliverOptions; warn: (text: string) => void },

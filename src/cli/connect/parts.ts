@@ -84,7 +84,7 @@ const everyMs = 1_000;
 /** Ignores smaller corrections, which are harmless. */
 const worthTelling: Micros = microsPerSecond;
 
-/** Checks the clock every second. The timer does not keep the process alive. Does nothing for a fixed clock. */
+/** The timer does not keep the process alive. Does nothing for a fixed clock. */
 export function watchClock(
 	{ clock, store }: Pick<LocalParts, 'clock' | 'store'>,
 	onStep: (step: ClockStep) => void,

@@ -59,7 +59,7 @@ const graceMs = 8_000;
 /** A proxy that polled `/readyz` within this time will notice that the server is stopping. */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
-/** Idle connections accept requests for this time: less than the 2 s after which nginx retries a refusing server. */
+/** nginx ignores a refusing server for 2 s (`fail_timeout` in packaging/cluster). Idle connections must end sooner. */
 const idleMs = 1_000;
 /** Bounce connections still open after this time are closed without a reply, so that their senders retry the mail. */
 const smtpGraceMs = 3_000;
@@ -315,10 +315,7 @@ function trackingPages(
 	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
-/**
- * Caches the result of `read` for `ms` milliseconds. Each open or bounce needs the result, and `read` may write a new
- * key. Does not cache a failure.
- */
+/** Caches the result of `read`, because each open or bounce needs the result, and `read` may write a new key. */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {

@@ -16,8 +16,8 @@ interface WalkOptions {
 const worthwhileSlices = 20;
 
 /**
- * After `worthwhileSlices` calls of `encodeSubscriberTuples`, a thread runs all further calls. If the thread fails,
- * `store` runs that call and all later calls. Pass a store that has just been opened.
+ * A thread takes over `encodeSubscriberTuples` after `worthwhileSlices` calls. If the thread fails, `store` runs the
+ * failed call and all later calls. Pass a store that has just been opened.
  */
 export function withWalkReader(store: Store, { url, ...options }: WalkOptions): Store {
 	if (isPostgres(url) || isPrivate(url) || availableParallelism() < 2) return store;

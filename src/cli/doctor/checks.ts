@@ -26,7 +26,6 @@ export interface Finding extends Verdict {
 	check: string;
 }
 
-/** Printed in this order. The lines of a fix are joined into one. */
 export const columns: Columns<Finding> = [
 	column('check', 'CHECK', { isName: true }),
 	column('level', 'LEVEL'),
@@ -60,7 +59,7 @@ export interface Surroundings {
 	moment(at: Micros): string;
 	until(at: Micros): string;
 	isFull: boolean;
-	/** For requests to other machines. The signal aborts after `ms` (default 5 s) or `--timeout`, or with the command. */
+	/** The limit is the shorter of `ms` (default 5 s) and `--timeout`. The signal also aborts with the command. */
 	timeout(ms?: number): AbortSignal;
 	/** Call this before each request to another machine. Throws `Skip` with `--offline`. */
 	goOnline(): void;
@@ -96,8 +95,8 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Checks 
 }
 
 /**
- * Runs the checks, and returns findings in their order. Checks that wait for other machines run last and together:
- * while SQLite blocks this thread, their answers would seem late. When `signal` aborts, unfinished checks count as
+ * Returns the findings in the order of the checks. Checks that wait for other machines run last and together: an answer
+ * that arrives while SQLite blocks this thread would seem late. When `signal` aborts, unfinished checks count as
  * skipped.
  */
 export async function runChecks(checks: Checks, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {

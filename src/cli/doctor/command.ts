@@ -16,7 +16,7 @@ interface Options extends Selection {
 	nameServer: string | undefined;
 }
 
-/** Returns exit code 11 for problems. If the signal is aborted, prints the findings so far and throws its reason. */
+/** Returns exit code 11 for problems. After an abort, prints the findings so far and throws the signal's reason. */
 export async function doctorCommand(
 	cx: CommandContext,
 	options: Options & { strict: boolean },

@@ -9,9 +9,9 @@ import type { Database } from './sending.js';
 
 type Names = ReturnType<typeof createNames>;
 
-/** Uses the name servers of this machine if `server` is undefined. Throws `UsageError` for an invalid address. */
+/** Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined) {
-	// Two tries take less than five seconds, so a silent server does not delay the report.
+	// The second try waits twice as long as the first. One silent server delays the report by less than 5 s.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });
 	if (server !== undefined) {
 		if (!isServer(server))
@@ -75,7 +75,6 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 		...(await senderDomains()),
 		...(await contents().dkimKeys()).map(({ domain }) => domain),
 	];
-	/** Skips a domain that does not exist, because it cannot have records. `missing` can judge the domain instead. */
 	const each = async (find: () => Promise<readonly string[]>, judge: Judge, more: Others = {}) => {
 		const { missing = (domain) => skipped(`${domain} does not exist`), unasked } = more;
 		if (unasked === undefined) goOnline();
@@ -106,7 +105,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 					missing: (domain) =>
 						problem(
 							`${domain} does not exist: receivers refuse mail from it`,
-							'correct its spelling, register it, or use another domain',
+							'correct the spelling of the domain, register it, or use another one',
 						),
 				},
 			),
@@ -176,12 +175,12 @@ function judgeSpf(domain: string, texts: readonly string[]): Verdict {
 	if (others.length > 0)
 		return problem(
 			`${domain} has ${others.length + 1} SPF records: receivers ignore all of them`,
-			'merge them into one (RFC 7208 s.3.2)',
+			'merge the records into one (RFC 7208 s.3.2)',
 		);
 	if (record !== undefined) return ok(`${domain}: ${record}`);
 	return warning(
 		`${domain} has no SPF record: large providers refuse bulk mail without one`,
-		`${domain}. IN TXT "v=spf1 mx ~all" ; with the servers that send for it`,
+		`${domain}. IN TXT "v=spf1 mx ~all" ; add the servers that send mail from this domain`,
 	);
 }
 
@@ -195,7 +194,7 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 	if (host === null) throw new Skip(`${domain} does not exist`);
 	if (host.length > 0) return ok(`bounces to ${address} arrive at ${domain} itself`);
 	const why = mx.length > 0 ? 'says that it accepts no mail' : 'has neither an MX record nor an address';
-	const fix = `${domain}. IN MX 10 mail.${domain}. ; the host that accepts them`;
+	const fix = `${domain}. IN MX 10 mail.${domain}. ; the host that accepts the bounces`;
 	return problem(`${domain} ${why}, so bounces to ${address} are lost`, fix);
 }
 

@@ -86,7 +86,7 @@ async function readKeys({ io }: CommandContext) {
 	}
 }
 
-/** Returns the database file and its companions. SQLite follows links and keeps companions beside the real file. */
+/** SQLite follows links and keeps companions beside the real file. */
 function databaseFiles(path: string): string[] {
 	if (!existsSync(path)) return [];
 	const file = realpathSync(path);
@@ -126,7 +126,7 @@ function fileChecks(path: string, found: Found, { contents, ...around }: Databas
 			const { log } = opened().bytes;
 			const says = `the write-ahead log has a size of ${sizeText(log)}`;
 			if (log <= longLogBytes) return ok(says);
-			return warning(says, 'end the processes that use the database: the last copies the log into it');
+			return warning(says, 'end all processes that use the database: SQLite then copies the log into it');
 		},
 		'database.space': async () => {
 			opened();
@@ -208,7 +208,7 @@ function judgeSchema({ found, known }: Inspected['schema'], { line }: Surroundin
 function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: Surroundings): Verdict {
 	const restore = line('engine', 'restore', 'BACKUP');
 	if (!isFull && bytes.file > quickBytes)
-		throw new Skip(`the file has ${sizeText(bytes.file)}; ${line('doctor', '--full')} reads all of it`);
+		throw new Skip(`the file is large (${sizeText(bytes.file)}): ${line('doctor', '--full')} checks it`);
 	let said: string[];
 	try {
 		// One message of SQLite may have a heading and several lines.
@@ -221,26 +221,25 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 		return problem('the file seems damaged', `if dmesg shows no disk error: ${restore}`);
 	}
 	if (said.length === 0) return ok(`no damage found${isFull ? ', indexes included' : ''}`);
-	const [first = 'SQLite does not say where', ...more] = said.filter((one) => !one.startsWith('***'));
+	const [first = 'SQLite does not say which part', ...more] = said.filter((one) => !one.startsWith('***'));
 	const others = more.length === 0 ? '' : `, and ${more.length} more`;
 	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
 /**
- * Warns if less than a tenth of the disk is free. Always warns below 1 GiB, and never above 20 GiB, which last for
- * years.
+ * Warns if less than a tenth of the disk is free. Always warns below 1 GiB. Never warns above 20 GiB, because a
+ * database takes years to fill them.
  */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
-	const says = `${sizeText(free)} of ${sizeText(total)} are free on its disk`;
+	const says = `${sizeText(free)} of ${sizeText(total)} are free on the disk of the database`;
 	const fix = 'free some space, or move the database';
 	if (free < 100 * mebibyte) return problem(`${says}: writing will soon fail`, fix);
 	return free < Math.max(gibibyte, Math.min(total / 10, 20 * gibibyte)) ? warning(says, fix) : ok(says);
 }
 
-/** If the clock is far ahead of the last use of the database, the store keeps expired data for another day. */
 async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | null> {
 	const ahead = await contents.clockAhead();
 	if (ahead <= 0) return null;
-	const says = `${whose} clock is ${spanText(ahead)} ahead of the last use of this database`;
-	return warning(`${says}, so expired data stays for another day`, setClock);
+	const says = `${whose} clock is ${spanText(ahead)} ahead of the last time that this database recorded`;
+	return warning(`${says}, so mailctl keeps expired data for another day`, setClock);
 }

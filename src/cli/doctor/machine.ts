@@ -1,4 +1,3 @@
-/** Checks of this machine and its configuration. Also judges certificates and clocks for local and remote targets. */
 import { stat } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, connect, rootCertificates } from 'node:tls';
@@ -52,7 +51,7 @@ async function judgeAccess(
 
 /**
  * A user who can write to the folder can replace its files. Such a user can also place a forged log, which SQLite
- * trusts, beside a database. Returns null if no other user can write.
+ * trusts, beside a database.
  */
 async function judgeFolder(path: string | null): Promise<Verdict | null> {
 	const found = path === null ? null : await stat(path).catch(() => null);

@@ -67,7 +67,11 @@ async function judgeCertificate(cx: CommandContext, baseUrl: URL, around: Surrou
 	try {
 		const asked = { host, port, ca, rejectUnauthorized: isChecked };
 		const validTo = await validityOf(asked, around.timeout());
-		return judgeValidity(host, validTo, { now: around.now(), isChecked, renew: 'renew it on the server' });
+		return judgeValidity(host, validTo, {
+			now: around.now(),
+			isChecked,
+			renew: 'renew the certificate on the server',
+		});
 	} catch (error) {
 		// The check `service.answers` already reports the reason.
 		if (['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED'].includes(codeOf(error))) throw new Skip('no connection');
@@ -110,9 +114,8 @@ function serviceChecks(
 		});
 	const description = async () => descriptionOf(await answered(root));
 	const mustBeOurs = async () => {
-		if ((await description()) === null) throw new Skip('it is not a mailctl server');
+		if ((await description()) === null) throw new Skip('the service is not a mailctl server');
 	};
-	/** Returns the status 401 or 403 of a refusal, or null if the service returns lists. Otherwise throws `Skip`. */
 	const refusalOfLists = async () => {
 		const answer = await answered(lists);
 		if (answer.status === 401 || answer.status === 403) return answer.status;
@@ -152,15 +155,15 @@ function serviceChecks(
 			const { headers, at } = await answered(lists);
 			const told = Date.parse(headers['date'] ?? '') * microsPerMs;
 			if (Number.isNaN(told)) throw new Skip('the service does not report its time');
-			return judgeClock('its', told - at, 300 * microsPerSecond);
+			return judgeClock("the service's", told - at, 300 * microsPerSecond);
 		},
 		'service.ready': async () => {
 			await mustBeOurs();
 			const { status, json } = await answered(ready);
-			if (status === 200) return ok('its database answers');
+			if (status === 200) return ok('the database of the service answers');
 			const detail = isRecord(json) ? textOf(json['detail']) : null;
-			const says = `it is not ready (${status}): ${detail ?? 'no reason given'}`;
-			return problem(says, 'run mailctl doctor on its machine');
+			const says = `the service is not ready (${status}): ${detail ?? 'no reason given'}`;
+			return problem(says, 'run mailctl doctor on the machine of the service');
 		},
 		'service.queue': async () => {
 			await mustBeOurs();
@@ -172,23 +175,23 @@ function serviceChecks(
 				throw new Skip(
 					isForbidden(error)
 						? 'the token has no permission to read the queue of the service'
-						: 'it does not report the state of its queue',
+						: 'the service does not report the state of its queue',
 				);
 			});
 			// These commands work only on the machine that has the server's database.
-			const there = 'on the machine of the server, with its --db or --profile:';
+			const there = 'on the machine of the server, with the same --db or --profile as the server:';
 			if (paused !== null) {
 				const said = textOf(paused) ?? 'no reason given';
 				const steps = stepsOf(causeOf(said), (...words) => ['mailctl', ...words].join(' '));
-				return problem(`it sends nothing: ${said}`, `${there}\n${steps}`);
+				return problem(`the service sends nothing: ${said}`, `${there}\n${steps}`);
 			}
-			if (has_worker !== false) return ok('its queue is not paused');
+			if (has_worker !== false) return ok('the queue of the service is not paused');
 			return warning('no worker is running, so accepted messages wait', `${there}\nmailctl worker`);
 		},
 	};
 }
 
-/** Reads the description that a mailctl server gives at `/`. Null: another service. The answer is untrusted. */
+/** Reads the description that a mailctl server gives at `/`. The answer is untrusted. */
 function descriptionOf({ status, json }: Answer): string | null {
 	if (status !== 200 || !isRecord(json) || json['service'] !== 'mailctl') return null;
 	const { version, extensions } = json;
@@ -213,12 +216,12 @@ function textOf(value: unknown): string | null {
 function judgeAnswer(answer: Answer): Verdict {
 	const { status, headers } = answer;
 	const check = 'check the base URL';
-	if (status >= 500) return problem(`it answers ${status}: the service itself has failed`, 'try again later');
-	if (status === 429) return warning('it answers 429: too many requests', 'try again later');
+	if (status >= 500) return problem(`the service answers ${status}: it has failed`, 'try again later');
+	if (status === 429) return warning('the service answers 429: too many requests', 'try again later');
 	if (status >= 300 && status < 400)
-		return problem(`it redirects to ${textOf(headers['location']) ?? ''}`, check);
+		return problem(`the service redirects to ${textOf(headers['location']) ?? ''}`, check);
 	// 401 and 403 show that the service checks tokens.
-	if (status === 401 || status === 403 || isPage(answer)) return ok(`it answers ${status}`);
+	if (status === 401 || status === 403 || isPage(answer)) return ok(`the service answers ${status}`);
 	return problem(`${listsPath} answers ${status} without lists: this is another service`, check);
 }
 

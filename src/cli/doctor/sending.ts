@@ -1,4 +1,3 @@
-/** Checks the settings, the mail server, the queue and the webhooks of a database. */
 import { isTimeZone, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { PauseCause } from '../../api/pauses.js';
 import { causeOf, faultSentence, heldReason, isRefusalOfSender, pausedBy } from '../../api/pauses.js';
@@ -50,7 +49,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 			const unknown = counts.find(({ key }) => key !== null && keys.given.every(({ id }) => id !== key));
 			if (unknown !== undefined) {
 				const says = `${counted(unknown.secrets, 'secret')} encrypted with key ${unknown.key}, which is missing`;
-				return problem(says, 'add that key to the file in MAILCTL_KEY_FILE');
+				return problem(says, 'add the missing key to the file that MAILCTL_KEY_FILE names');
 			}
 			const [current] = keys.given;
 			const others = counts.filter(({ key }) => key !== current?.id);
@@ -119,7 +118,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 				return judgeValidity(host, certificate.validTo, {
 					now: now(),
 					isChecked: security !== 'opportunistic',
-					renew: 'ask the operator of the mail server to renew it',
+					renew: 'ask the operator of the mail server to renew the certificate',
 				});
 			if (!isFine) throw new Skip('the mail server showed no certificate');
 			return ok(`${host}:${port} offers no TLS, and none is required`);
@@ -166,7 +165,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 				return gone.map(({ host, pid, messages }) =>
 					warning(
 						`process ${pid} on ${host} stopped while it was sending ${counted(messages, 'message')}`,
-						'the next worker sends them; one in transit may arrive twice',
+						'the next worker sends these messages; one that was in transit may arrive twice',
 					),
 				);
 			const lines = workers.map(({ role, host, pid, heard_at }) => {
@@ -178,7 +177,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 		'queue.unfinished': async () =>
 			each((await queue()).unfinished, 'no worker stopped while preparing a message', (one) => {
 				const { message, state, deaths, due_at } = one;
-				const again = due_at === null ? '' : `; it is tried again ${until(due_at)}`;
+				const again = due_at === null ? '' : `; a worker tries again ${until(due_at)}`;
 				const times = deaths === 1 ? 'a worker' : `${deaths} workers`;
 				const says = `${times} stopped while preparing message ${message}`;
 				return warning(says + (state === 'failed' ? '; it failed' : again), line('messages', 'get', message));
@@ -207,7 +206,6 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 	};
 }
 
-/** Returns the steps that end a pause, one per line. */
 export function stepsOf(cause: PauseCause, line: Line): string {
 	const resume = line('engine', 'queue', 'resume');
 	const test = line('engine', 'smtp-test');
@@ -216,10 +214,10 @@ export function stepsOf(cause: PauseCause, line: Line): string {
 	const steps: Readonly<Record<PauseCause, readonly string[]>> = {
 		hand: [resume],
 		restore: [
-			'cancel the queued messages that were sent after the backup, then resume:',
+			'messages sent after the backup are queued again: cancel them, then resume:',
 			...[list('queued'), list('deferred'), line('messages', 'cancel', 'UUID'), resume],
 		],
-		process: ['fix what stops the worker, which then continues by itself:', line('doctor')],
+		process: ['find and fix what stops the worker; the worker then continues by itself:', line('doctor')],
 		unset: ['configure a mail server, then test it:', init('--smtp', 'smtp://USER@HOST:587'), test],
 		login: [
 			'set the right password, test it, then resume:',
@@ -272,7 +270,7 @@ function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundin
 		return problem(`${name}: ${failed}, and none was delivered`, command('test', String(id)));
 	// If the target has since accepted another notification, report the failure only after a day.
 	if (retried !== null && (!retried.tookOthersSince || now() - retried.since > microsPerDay)) {
-		const again = retried.next === null ? '' : `; it is tried again ${until(retried.next)}`;
+		const again = retried.next === null ? '' : `; mailctl tries again ${until(retried.next)}`;
 		const says = `${name} has been failing since ${moment(retried.since)}: ${retried.said}${again}`;
 		return warning(says, command('deliveries', String(id)));
 	}

@@ -65,7 +65,7 @@ export async function checkOf(form: TextForm): Promise<(text: string) => Promise
 				if (reservedNames.has(text)) return `"${text}" is a built-in variable`;
 				return variablePattern.test(text)
 					? null
-					: 'use letters A to Z, digits and _, without a digit first, at most 64 characters';
+					: 'use at most 64 letters A to Z, digits and _, and do not begin with a digit';
 			};
 		}
 		case 'file':

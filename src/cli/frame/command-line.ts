@@ -30,7 +30,7 @@ export function system(program: string, ...command: readonly string[]): OwnComma
 	return { command, program };
 }
 
-/** Returns the options as words of a command line. Omits defaults. Writes `-` for a value from standard input. */
+/** Omits defaults. Writes `-` for a value from standard input. */
 export function optionWords(
 	specs: OptionSpecs,
 	values: Readonly<Record<string, unknown>>,
@@ -95,7 +95,7 @@ const ownTarget: ReadonlySet<string> = new Set(['--db', '--base-url', '--profile
 
 export const ofTheMachine: ReadonlySet<string> = new Set(['engine', 'serve', 'worker']);
 
-/** Returns the options that select the target. Omits tokens, and URLs with a password. */
+/** Omits tokens, and URLs with a password. */
 function targetWords(globals: RawGlobals): readonly string[] {
 	const { db, baseUrl, profile, tokenFile, caCert, insecure, proxy } = globals;
 	const reached =

@@ -77,7 +77,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/** Returns an error if the value is a secret, else null. A secret on the command line throws this error. */
+	/** Returns an error if the value is secret, else null. mailctl reports the error if the value is an argument. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -153,7 +153,7 @@ interface Described {
 	examples?: readonly string[];
 	output?: string;
 	exits?: readonly ExitCode[];
-	/** The command makes changes. It respects `--dry-run`, and asks first if the profile is protected. */
+	/** The command respects `--dry-run`, and asks first if the profile is protected. */
 	writes?: true;
 	asksItself?: true;
 	/** True: create any missing database. False: create none. Absent: commands that write create the default database. */

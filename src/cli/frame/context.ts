@@ -92,8 +92,8 @@ interface Settled {
 }
 
 /**
- * Creates the context of one command call. It connects only when the command asks for a connection. Call `close` once,
- * after success or failure. Throws `UsageError` for an invalid `--fields` or `--query`.
+ * The context connects only when the command asks for a connection. Call `close` once, after success or failure.
+ * Throws `UsageError` for an invalid `--fields` or `--query`.
  */
 export async function createContext(
 	parsed: Run,
@@ -270,7 +270,6 @@ interface LinkParts {
 	onWait: ((what: string) => Wait) | null;
 }
 
-/** Opens the connection of a command, and tells the user about a missing or new default database. */
 class Link {
 	readonly #parts: LinkParts;
 	readonly #isDryRun: boolean;
@@ -364,12 +363,19 @@ class Link {
 		const { diagnostics, io } = this.#parts;
 		await diagnostics.note(`created a new database: ${path}`);
 		if (!io.stderr.isTTY) return;
-		await diagnostics.hint(['--db or MAILCTL_DB selects another one; ', mailctl('login'), ' uses a service']);
+		await diagnostics.hint([
+			'--db or MAILCTL_DB selects another database; ',
+			mailctl('login'),
+			' uses a service',
+		]);
 	}
 
 	/** Warns, because a user who forgot `--profile` or `--base-url` would think that the service has no data. */
 	#tellMissing(path: string): Promise<void> {
-		return this.#parts.diagnostics.warn(`no database at ${path}: it counts as empty`, noDatabaseHint);
+		return this.#parts.diagnostics.warn(
+			`no database at ${path}: mailctl assumes an empty database`,
+			noDatabaseHint,
+		);
 	}
 }
 

@@ -9,8 +9,8 @@ import type { Io } from './io.js';
 import type { Asking } from './prompts.js';
 
 /**
- * Opens an editor until `check` accepts the text. The editor of @inquirer/prompts writes to standard output and guesses
- * the encoding of the text, so it is not used.
+ * Opens an editor until `check` accepts the text. Does not use the editor of @inquirer/prompts, because that editor
+ * writes to standard output and guesses the encoding.
  */
 export async function writeInEditor(
 	io: Io,

@@ -22,12 +22,12 @@ const codes = {
 	empty: [8, 'a list was empty, and --exit-empty was given'],
 	partly: [9, 'partly done: rows or messages failed, or no recipient gets the mail'],
 	failIf: [10, 'the condition of --fail-if was true'],
-	found: [11, 'smoke, doctor, diff, engine check or engine migrate found something'],
+	found: [11, 'smoke, doctor, diff, engine check or engine migrate found problems or differences'],
 	outOfTime: [12, 'out of time (--deadline, --wait-timeout)'],
 	uncertain: [13, 'a send may have happened (no clear answer): check before you repeat it'],
-	queued: [14, 'accepted and queued: do not repeat it, a worker sends it later'],
+	queued: [14, 'accepted and queued for a worker: do not repeat the command'],
 	disk: [74, 'the local disk or database failed'],
-	tryLater: [75, '`engine bounces ingest` failed, but no mail is lost: deliver it again'],
+	tryLater: [75, '`engine bounces ingest` failed, but lost no mail: deliver the mail again'],
 	configuration: [78, 'the configuration is invalid or cannot be read'],
 	interrupted: [130, 'interrupted (Ctrl-C), or a prompt was declined'],
 	terminated: [143, 'terminated (SIGTERM)'],
@@ -98,7 +98,7 @@ export class NoSmtp extends Error {
 
 export function onlyLocal(
 	path: string,
-	hint: Hint = 'run it on the machine of the service, or name a local database with --db PATH',
+	hint: Hint = 'run this command on the machine of the service, or name a local database with --db PATH',
 ): UsageError {
 	return new UsageError(`${path} needs a local database, but the target is a remote service`, {
 		hint,

@@ -102,10 +102,17 @@ const storeCodes: Readonly<Record<StoreErrorCode, Meaning>> = {
 	io: { exit: exits.disk },
 	damaged: {
 		exit: exits.disk,
-		hint: ['stop all processes that use it, keep a copy, then run ', mailctl('engine', 'restore', 'BACKUP')],
+		hint: [
+			'stop all processes that use the database, copy the file, then run ',
+			mailctl('engine', 'restore', 'BACKUP'),
+		],
 	},
 	read_only: { exit: exits.disk, hint: readOnlyHint },
-	not_overwritten: { exit: exits.disk, retryable: true, hint: 'run the command again to overwrite it' },
+	not_overwritten: {
+		exit: exits.disk,
+		retryable: true,
+		hint: 'run the command again to overwrite the deleted data',
+	},
 	denied: { exit: exits.authentication },
 	unreachable: { exit: exits.network, retryable: true },
 	stopped: { exit: exits.interrupted, retryable: true },
@@ -129,7 +136,7 @@ const jobCodes: Readonly<Record<JobFault, Meaning>> = {
 		hint: [
 			'check the service: ',
 			mailctl('api', 'GET', '/'),
-			'; if it was replaced permanently, use another --campaign',
+			'; if the service was replaced permanently, use another --campaign',
 		],
 	},
 	unwritable: { exit: exits.disk, hint: 'make the folder writable, or set XDG_STATE_HOME to another one' },
@@ -239,7 +246,7 @@ function sayOfPath(error: Error): string | null {
 	return `${String(error.path)}: ${systemReason(error)}`;
 }
 
-/** Errors of the system for a wrong path. Commands report ENOENT themselves. */
+/** System errors for a wrong path. Commands report ENOENT themselves. */
 const refusedCodes = new Set(['EACCES', 'EEXIST', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOTDIR', 'EPERM']);
 
 const diskCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EFBIG', 'EMFILE', 'ENFILE']);

@@ -61,7 +61,7 @@ const consent = {
 const time = {
 	timeout: text('DUR', 'limit one request (30s)', { env: 'MAILCTL_TIMEOUT' }),
 	deadline: text('DUR', 'limit the time of the whole command (no limit)'),
-	retries: text('N', 'retry requests that were not processed (3)', { env: 'MAILCTL_RETRIES' }),
+	retries: text('N', 'retry each unprocessed request up to N times (3)', { env: 'MAILCTL_RETRIES' }),
 	now: text('TIME', 'fix the clock', { env: 'SOURCE_DATE_EPOCH', hidden: true }),
 };
 

@@ -45,10 +45,7 @@ interface InputDependencies {
 	ask: ((missing: Missing) => Promise<string>) | null;
 }
 
-/**
- * Reads and prompts for options, then arguments, in the order of the specs. Files are opened when the command reads
- * them. Throws `UsageError`.
- */
+/** Files are opened when the command reads them. Throws `UsageError`. */
 export async function readInput(
 	command: Command,
 	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },
@@ -295,7 +292,6 @@ export function parse(noun: Command | CommandGroup, argv: readonly string[]): Pa
 	return { kind: 'run', command: self, path, words, options: options(), globals: globals() };
 }
 
-/** Finds the command that the first operands name. `rest` is the command line without the command's name. */
 function follow(noun: Command | CommandGroup, argv: readonly string[]) {
 	const path = [noun.name];
 	const [first, ...others] = operands(argv);
@@ -317,7 +313,7 @@ interface Added {
 	argv: readonly string[];
 }
 
-/** Returns a function that reads the given values by key: texts, lists of texts, or booleans for flags. */
+/** After parsing, the returned function gives the values by key: texts, lists of texts, or booleans for flags. */
 function addOptions(parser: Parser, { specs, prefix, argv }: Added): () => Record<string, unknown> {
 	for (const [key, spec] of Object.entries(specs)) {
 		const short = spec.short === undefined ? '' : `-${spec.short}, `;

@@ -80,8 +80,8 @@ function outStream(
 		raw,
 		async write(text) {
 			if (lost === null) lost = await written(raw, text);
-			// Yield to the event loop, so that signals and the deadline take effect. Writes to a file and reads of SQLite
-			// do not yield.
+			// Yield to the event loop, so that signals and the deadline take effect. A command that reads SQLite and writes
+			// a file would otherwise never yield.
 			if (monotonicMicros() - turnedAt > maxTurn) {
 				await new Promise((resolve) => setImmediate(resolve));
 				turnedAt = monotonicMicros();
@@ -101,7 +101,7 @@ async function unwritten(cause: Error): Promise<CliError> {
 	const { refusalOf } = await import('../../tables/output-file.js');
 	const { code, why } = refusalOf(cause, '') ?? { code: 'disk', why: systemReason(cause) };
 	return new CliError('disk', 74, `cannot write to standard output: ${why}`, {
-		...(code === 'disk_full' && { hint: 'free some space, or write it to another disk' }),
+		...(code === 'disk_full' && { hint: 'free some space, or write the output to another disk' }),
 		cause,
 	});
 }

@@ -73,7 +73,7 @@ export class Prompts {
 		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });
 	};
 
-	/** Asks even with `--yes`. Throws `Declined` if the user answers no. */
+	/** Asks even with `--yes`. */
 	readonly agree = async (statement: string, question: string): Promise<void> => {
 		const asked = await this.#tell(statement, question);
 		const isAgreed = await this.#answer(asked, ({ confirm }, message, streams) =>
@@ -113,7 +113,6 @@ export class Prompts {
 			return search({ message, source: found }, streams);
 		});
 
-	/** Returns statement and question as one line if both fit. Otherwise writes the statement and returns the question. */
 	async #tell(what: string, question: string): Promise<string> {
 		const statement = clean(what);
 		const { stderr } = this.#io;
@@ -174,7 +173,7 @@ export class Prompts {
 			throw isEnd ? new Declined() : error;
 		} finally {
 			input.off('pause', close);
-			// Restoring the modes of a closed terminal emits an error after the prompt's end. Keep the handler until then.
+			// A closed terminal emits an error after the prompt's end. Keep the handler until then.
 			setImmediate(() => input.off('error', close));
 		}
 	}

@@ -58,7 +58,7 @@ async function run(parsed: Run, options: RunOptions): Promise<ExitCode> {
 	const settled = { paths, settings, target, signal, leftMs: deadline.leftMs };
 	const { cx, listed, takeHints, close } = await createContext(parsed, options, settled);
 	try {
-		for (const why of unread) await cx.warn(`${why}; its settings are ignored`);
+		for (const why of unread) await cx.warn(`${why}; mailctl ignores the settings in this file`);
 		checkFields(parsed, cx);
 		const ask = async (missing: Missing) => (await import('./asking.js')).askFor(cx, missing);
 		const { clock, sources } = cx;

@@ -119,8 +119,7 @@ export function assertFile(path: string, flag: string): Stats {
 function refuse(error: unknown, path: string, flag: string): never {
 	if (error instanceof UsageError) throw error;
 	const code = codeOf(error);
-	const why =
-		code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'no permission to read it' : String(code);
+	const why = code === 'ENOENT' ? 'no such file' : code === 'EACCES' ? 'permission denied' : String(code);
 	throw new UsageError(`${flag}: ${path}: ${why}`, { cause: error });
 }
 

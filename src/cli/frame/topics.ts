@@ -30,7 +30,7 @@ function environment(): string {
 		'mailctl config explain shows each value and its source.',
 		'',
 		...rows,
-		`  ${'MAILCTL_KEY_FILE, MAILCTL_KEY'.padEnd(46)}  keys of the database’s secrets: mailctl engine secrets --help`,
+		`  ${'MAILCTL_KEY_FILE, MAILCTL_KEY'.padEnd(46)}  keys of the database's secrets: mailctl engine secrets --help`,
 		`  ${'MAILCTL_LIST'.padEnd(46)}  -l, --list LIST`,
 		`  ${'SOURCE_DATE_EPOCH'.padEnd(46)}  a fixed clock, for reproducible output`,
 		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
@@ -174,10 +174,10 @@ uncertain and canceled are final. Sent is final unless a bounce arrives.
   canceled   not sent: canceled by a command, or its address was suppressed, or
              its subscriber was inactive or deleted
 
-mailctl messages get ID shows every attempt, reported bounces, limits that delay
-the message, and as LAST REPLY the reason why it was not sent. mailctl messages
-list --status deferred lists one state. mailctl messages cancel ID cancels a
-staged, queued or deferred message.
+mailctl messages get ID shows every attempt, reported bounces and limits that
+delay the message. LAST REPLY says why the message was not sent. mailctl
+messages list --status deferred lists one state. mailctl messages cancel ID
+cancels a staged, queued or deferred message.
 `;
 
 const texts: Readonly<Record<Exclude<Topic, 'options' | 'exit-codes' | 'environment'>, string>> = {
@@ -189,7 +189,7 @@ stdout has data only. Progress, hints, prompts, warnings and errors go to stderr
 is JSON too, one object a line: {"error": {…}}, {"warning": "…"}, {"note": "…"}, {"hint": "…"}, {"progress": "…"},
 and {"trace": "…"} with --debug. The "hint" of an error names the fix. -q prints errors and warnings only.
 
-  table     the default on a terminal: 50 rows, shortened to its width, or cards if it is too narrow
+  table     the default on a terminal: 50 rows that fit the width, or cards on a narrow terminal
   wide      a table with all columns
   tsv       the default in a pipe: all rows, nothing shortened, no header
   csv       all columns with a header of keys, RFC 4180, exact
@@ -216,7 +216,7 @@ of letters A to Z, digits and _: the column First Name is #first_name#, and a co
 A campaign is refused if a variable has no value, unless --no-strict-vars is given.
 
 Preview. --preview text|html, --eml FILE and --dry-run show the finished message without sending it. It has no pixel
-and no tracked links. On a server https://deployment.invalid/… replaces links that the server signs. Other services
+and no tracked links. https://deployment.invalid/… stands for each link that a server signs. Other services
 compose messages themselves: --dry-run shows the request, and --preview and --eml are refused.
 
 Attachments. --attach FILE attaches files, 20 MiB in all. <img src="cid:logo.png"> in the HTML shows that image.
@@ -261,7 +261,7 @@ suppress the address, with every --on-conflict.
 
 The rejects file gets each rejected row with its line, a code and the reason, and each row that repeats an address (the
 first row counts). Correct it and import it with the same --map: the import leaves out its duplicates and the columns
-after _error. For rows that had too few or too many cells, also empty _code. A rejects file is never overwritten: the
+after _error. For rows that had too few or too many cells, also clear _code. A rejects file is never overwritten: the
 next one is people.csv.rejects-2.csv.
 
 An import keeps inactive subscribers inactive, unless --reactivate is given. An empty cell keeps the stored value.

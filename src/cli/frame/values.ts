@@ -97,7 +97,7 @@ export function parseMoment(text: string, flag: string): Micros {
 	throw new UsageError(`${flag}: "${text}" is not a time`, { hint: 'times: 2026-11-01T12:00:00Z' });
 }
 
-/** Parses `k=v` pairs. Throws `UsageError` for a repeated key. Accepts the key `__proto__`. */
+/** Throws `UsageError` for a repeated key. Accepts the key `__proto__`. */
 export function parsePairs(texts: readonly string[], flag: string): Record<string, string> {
 	const pairs = new Map<string, string>();
 	for (const text of texts) {

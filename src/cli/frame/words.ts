@@ -9,7 +9,7 @@ export function shellWord(text: string): string {
 	return `$'${escaped.replace(/\p{Cc}/gu, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)}'`;
 }
 
-/** Returns `did you mean a or 'b c'?`. Quotes a name with spaces, because it could look like a command. */
+/** Quotes a name with spaces, because such a name could look like a command. */
 export function didYouMean(word: string, candidates: readonly string[]): string | undefined {
 	const near = [...new Set(suggest(word, candidates))];
 	const names = near.map((name) => (/\s/.test(name) ? shellWord(name) : name));

@@ -1,5 +1,3 @@
-/** Shows a composed message in a browser. */
-
 import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,7 +12,7 @@ import { CliError } from '../frame/errors.js';
 import { exits } from '../frame/exit.js';
 import { attachmentLines } from './units.js';
 
-/** Writes a private page (0600) and opens it. The page stays, because a browser reads it later. */
+/** The page stays, because a browser reads it later. */
 export async function openInBrowser({ io }: CommandContext, composed: ComposedMessage) {
 	const file = await writePage(composed, io.env['TMPDIR'] || tmpdir());
 	const opener = openerOf(io.env, process.platform);
@@ -35,7 +33,9 @@ async function writePage(composed: ComposedMessage, where: string): Promise<stri
 	}
 }
 
-/** Puts the HTML in a sandboxed frame without scripts, forms or an origin, because others may have written the template. */
+/**
+ * Puts the HTML in a sandboxed frame without scripts, forms or an origin, because others may have written the template.
+ */
 export function pageOf(message: Pick<ComposedMessage, 'subject' | 'html' | 'text' | 'files'>): string {
 	const { subject, html: written, text, files = [] } = message;
 	const html = written === null ? null : withImages(written, files);
@@ -66,7 +66,6 @@ ${body}
 `;
 }
 
-/** Returns `$BROWSER` or the opener of the system. Null over SSH or without a display if `$BROWSER` is not set. */
 export function openerOf(
 	env: Readonly<Record<string, string | undefined>>,
 	platform: NodeJS.Platform,
@@ -79,7 +78,6 @@ export function openerOf(
 	return hasDisplay ? ['xdg-open'] : null;
 }
 
-/** Starts a program that outlives this command. Returns false if it cannot be started. */
 function start([command = '', ...words]: readonly string[], file: string): Promise<boolean> {
 	const isNamed = words.some((word) => word.includes('%s'));
 	const args = isNamed ? words.map((word) => word.replaceAll('%s', file)) : [...words, file];

@@ -10,7 +10,6 @@ export interface Screen {
 	paint: Paint;
 }
 
-/** Describes standard output. With `isFile`, describes a file, which has neither colors nor a line width. */
 export async function screenOf({ io, settings }: CommandContext, isFile = false): Promise<Screen> {
 	const { stdout, env } = io;
 	return {

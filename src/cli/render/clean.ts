@@ -12,7 +12,10 @@ const hostile = () =>
 
 const named: Readonly<Record<string, string>> = { '\t': '\\t', '\r': '\\r', '\n': '\\n' };
 
-/** Returns one line: tab, CR, LF become `\t \r \n`, other controls `\x1b` or `\u202e`. */
+/**
+ * Returns one line. Writes tab, CR and LF as `\t`, `\r` and `\n`, and other controls as escapes like `\x1b` or
+ * `\u202e`.
+ */
 export function clean(text: string): string {
 	// Most text is plain ASCII, and the expression below costs 50 times as much.
 	if (/^[\x20-\x7e]*$/.test(text)) return text;

@@ -14,7 +14,7 @@ export interface Column<T> {
 	wide?: boolean;
 	align?: 'left' | 'right';
 	isWhole?: boolean;
-	/** A narrow table shortens names and other texts first, then ids, then addresses. A card wraps none of them. */
+	/** A narrow table shortens names first, then ids, then addresses. A card does not wrap a column with this key. */
 	isKept?: 'id' | 'name' | 'address';
 	/** Omitted from a table that is too wide: empty columns first, then the widest. */
 	isOptional?: boolean;
@@ -29,7 +29,10 @@ export function answer(...keys: readonly string[]): Columns<never> {
 	return keys.map((key) => ({ key, header: key, value: () => undefined }));
 }
 
-/** `object` lists the keys of the printed object, or sample values. The help shows `more` after it. */
+/**
+ * `object` describes the printed object: only its keys, or its keys with sample values. The help shows `more` after the
+ * object.
+ */
 export function answers(
 	object: readonly string[] | Readonly<Record<string, string>>,
 	more = '',
@@ -79,7 +82,6 @@ export function findColumn<T>(columns: Columns<T>, field: string): Column<T> | u
 	};
 }
 
-/** Returns the record's keys in the requested order. Omits columns that the record lacks. */
 export function selectKeys<T>(record: T, columns: Columns<T>, fields: readonly string[]): object {
 	const source = new Map(Object.entries(record ?? {}));
 	const known = new Set([...columns.map((column) => column.key), ...source.keys()]);

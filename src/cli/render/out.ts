@@ -342,7 +342,6 @@ function isJson(value: unknown): boolean {
 	return typeof value === 'object';
 }
 
-/** Escapes tabs, line breaks and other controls. A JSON value keeps the escapes of JSON. */
 export function tsvCell(value: unknown): string {
 	const text = plainText(value);
 	return isJson(value) ? cleanJson(text) : clean(text);
@@ -353,7 +352,7 @@ export function csvCell(value: unknown): string {
 	return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Escapes Markdown. A URL becomes an autolink, because escapes would become part of it. */
+/** A URL becomes an autolink, because escapes would become part of the URL. */
 export function markdownCell(value: unknown): string {
 	const text = humanCell(value);
 	if (/^https?:\/\/[^\s<>\\`]+$/.test(text)) return `<${text.replaceAll('|', '\\|')}>`;

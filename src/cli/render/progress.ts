@@ -73,7 +73,9 @@ function span(seconds: number): string {
 
 export interface StatusLine extends OutStream {
 	readonly canRewrite: boolean;
-	/** Replaces the status line, cut to the width; null removes it. Requires `canRewrite`. */
+	/**
+	 * Shows `line` as the status line, cut to the terminal width. Null removes the status line. Requires `canRewrite`.
+	 */
 	stand(line: string | null): void;
 	wait(line: string | null): void;
 	saidAt(): number;
@@ -153,7 +155,7 @@ function writingTo(stream: OutStream, write: OutStream['write']): OutStream {
 const silentMs = 1_000;
 const turnMs = 120;
 
-/** After a second without output, shows the oldest wait. The timer does not keep the process alive. */
+/** After a second without output, shows the wait that began first. The timer does not keep the process alive. */
 export function createSpinner(
 	stderr: StatusLine,
 	{ unicode, elapsedMs }: { unicode: boolean; elapsedMs: () => number },

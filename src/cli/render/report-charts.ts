@@ -81,7 +81,6 @@ function factLines(head: CampaignHead): string[] {
 	].map((line) => shorten(line, 110));
 }
 
-/** `2026-11-01 to 2026-11-07 (Europe/Oslo)`, with the sums of the drawn values, or the scale of a heat map. */
 function scopeOf({ chart, days, detailed }: SavedReport): string {
 	const range = rangeOf(days) + (detailed === null ? '' : ` (${detailed.details.time_zone})`);
 	if (chart !== 'heat') return `${range}: ${sumsOf(days)}`;

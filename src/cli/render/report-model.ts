@@ -47,7 +47,6 @@ export function factsOf({ subject, lists, sender, sentOn }: CampaignHead): [labe
 	return facts.flatMap(([label, text]) => (text === null ? [] : [[label, clean(text)]]));
 }
 
-/** `2026-11-01 to 2026-11-07`, or the only day. */
 export function rangeOf(days: readonly { date: string }[]): string {
 	const [first, last] = [days[0]?.date ?? '', days.at(-1)?.date ?? ''];
 	return first === last ? first : `${first} to ${last}`;
@@ -62,7 +61,7 @@ export function outcomesOf({ recipients, bouncedLater }: CampaignHead): [label: 
 		.filter((name) => alwaysShown.has(name) || recipients[name] > 0)
 		.map((name) => {
 			const later =
-				name === 'bounced' && bouncedLater > 0 ? ` (${numberText(bouncedLater)} after it was sent)` : '';
+				name === 'bounced' && bouncedLater > 0 ? ` (${numberText(bouncedLater)} after sending)` : '';
 			return [`${name.replace('_', ' ')}${later}`, recipients[name]];
 		});
 }

@@ -96,7 +96,7 @@ function pictures(saved: SavedReport): string[] {
 		found.push(picture('Opens by weekday and hour', 'opens by weekday and hour', svg));
 	}
 	for (const list of lists.filter((one) => one.added + one.unsubscribed + one.bounced + one.left > 0)) {
-		const label = `subscribers of ${list.name} who came and who left, by day`;
+		const label = `subscribers who joined or left ${list.name}, by day`;
 		found.push(picture(`Growth of ${list.name}`, label, growthChart(list) + growthChart(list, narrow)));
 	}
 	return found;

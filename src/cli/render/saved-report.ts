@@ -50,7 +50,6 @@ export function csvOf(saved: SavedReport, isExcel: boolean): string {
 	return `${isExcel ? '\ufeff' : ''}${lines.join('')}`;
 }
 
-/** `details` and `links` may be null; `replies` and `campaign` may be absent. */
 export function jsonOf({ report, detailed, head }: SavedReport): string {
 	const { details = null, links = null, replies = [] } = detailed ?? {};
 	const more = {
@@ -89,7 +88,6 @@ export function moreTables({ detailed }: SavedReport): ReportTable[] {
 	return [...tablesOf(detailed), ...(growth.rows.length > 0 ? [growth] : [])];
 }
 
-/** `2026-11-01 to 2026-11-30, time zone Europe/Oslo; made 2026-12-01 09:00 UTC`. */
 export function rangeText({ days, detailed, madeAt }: SavedReport): string {
 	const zone = detailed === null ? '' : `, time zone ${detailed.details.time_zone}`;
 	return `${rangeOf(days)}${zone}; made ${formatDateTime(madeAt).slice(0, 16).replace('T', ' ')} UTC`;

@@ -48,9 +48,9 @@ interface Measured<T> {
 type Fitted<T> = Measured<T> & { fitted: number };
 
 /**
- * If the table is too wide, drops empty optional columns. Then drops the widest optional columns until the rest fits
- * with shortened texts. If the table still does not fit, shortens ids, then names further, then addresses.
- * Returns null if no step helps.
+ * If the table is too wide, drops empty optional columns. Then drops optional columns, the widest first, until the rest
+ * fits with shortened texts. If the table is still too wide, shortens ids, then names to `leastKept`, then addresses.
+ * Returns null if the table does not fit even then.
  */
 function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly Fitted<T>[] | null {
 	const isEmpty = ({ column, cells }: Measured<T>) =>
@@ -72,7 +72,6 @@ function fitColumns<T>(measured: readonly Measured<T>[], room: number): readonly
 
 type Kept = NonNullable<Column<never>['isKept']>;
 
-/** Shrinks the widest columns first, none below its minimum. Returns null if the table still does not fit. */
 function squeeze<T>(
 	shown: readonly Measured<T>[],
 	room: number,
@@ -146,8 +145,8 @@ async function grid<T>(shown: readonly Fitted<T>[], count: number, layout: Layou
 
 /**
  * cli-table3 measures characters wrongly, counts color codes as text, and compares each cell with all others. Therefore
- * it lays out only one line, whose columns are filled with this private-use character. For each row, `lineOf` puts
- * finished cells in place of the filled columns.
+ * `lineOf` lets cli-table3 lay out only one line, which is filled with this private-use character. In each row, a
+ * finished cell replaces each run of this character.
  */
 const standIn = '\ue000';
 

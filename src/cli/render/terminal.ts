@@ -21,10 +21,7 @@ export interface Paint {
 	dim(text: string): string;
 }
 
-/**
- * Checks `--color`, then NO_COLOR (no-color.org: not empty), FORCE_COLOR and CLICOLOR_FORCE. Otherwise, only a terminal
- * that is not dumb has colors.
- */
+/** NO_COLOR counts only if it is not empty (no-color.org). */
 export function hasColor(stream: Pick<OutStream, 'isTTY'>, mode: ColorMode, env: Env): boolean {
 	if (mode !== 'auto') return mode === 'always';
 	if ((env['NO_COLOR'] ?? '') !== '') return false;

@@ -114,7 +114,6 @@ function wordsOf(text: string, cells: number, commands: readonly string[]): stri
 	return glued.split(' ').map((word) => word.replaceAll('\0', ' '));
 }
 
-/** Splits between graphemes, after at most `cells`. */
 function split(text: string, cells: number): { head: string; tail: string } {
 	if (ascii.test(text.slice(0, cells + 1))) return { head: text.slice(0, cells), tail: text.slice(cells) };
 	let end = 0;

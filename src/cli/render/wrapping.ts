@@ -34,7 +34,6 @@ export async function fitLines(text: string, width: number): Promise<string> {
 
 const filled = 80;
 
-/** Joins the lines of paragraphs, but not commands and indented lines. Then wraps like `fitLines`. */
 export function refitLines(text: string, width: number): Promise<string> {
 	const lines: string[] = [];
 	let isOpen = false;

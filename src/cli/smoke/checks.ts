@@ -1,4 +1,3 @@
-/** All checks in order: the connection to the service and its tokens, its collections, its report, and one message. */
 import { sleep } from '../../api/backoff.js';
 import { addDays, formatWireDate, parseWireDate } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -40,7 +39,7 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 			const answer = await reach(probe);
 			const { status, headers, text, json } = answer;
 			const elsewhere = (more: string) =>
-				new Halted('elsewhere', `this is another service: ${said(answer)} ${status}${more}`);
+				new Halted('elsewhere', `the base URL belongs to another service: ${said(answer)} ${status}${more}`);
 			if (status >= 300 && status < 400)
 				throw elsewhere(` with a redirect to ${headers['location'] ?? 'nowhere'}`);
 			if (status === 404) throw elsewhere('');
@@ -52,7 +51,8 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 			const { status } = answer;
 			const { api, target } = await cx.connection();
 			// A mailctl server answers 401 to an unknown token, so its 403 means that the token lacks a scope.
-			if (status === 403 && (await api.capabilities()).service !== 'unknown') return 'it may not read lists';
+			if (status === 403 && (await api.capabilities()).service !== 'unknown')
+				return 'the token has no right to read lists';
 			if (status === 401 || status === 403) {
 				const hasToken = target.kind !== 'remote' || target.token !== null;
 				const whose = hasToken ? ' to the token given' : ', and no token is given';
@@ -64,7 +64,7 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 		}),
 		refuses('wrong', 'a wrong token', `mailctl-smoke-${id}`),
 		refuses('none', 'a request without a token', null),
-		check('read', 'connection.slash', 'a path without its last slash is found', async (probe) => {
+		check('read', 'connection.slash', 'a path without the trailing slash works', async (probe) => {
 			const path = listsPath.slice(0, -1);
 			const answer = await probe.get(path);
 			if (answer.status === 403) throw unexpected(answer, 200);
@@ -83,7 +83,7 @@ async function reach(probe: Probe): Promise<Answer> {
 	} catch (error) {
 		if (error instanceof ApiError && error.code === 'network') throw new Halted('unreachable', error.message);
 		if (error instanceof ApiError && error.code === 'bad_answer' && error.http === null)
-			throw new Halted('elsewhere', `this is another service: ${error.message}`);
+			throw new Halted('elsewhere', `the base URL belongs to another service: ${error.message}`);
 		throw error;
 	}
 }
@@ -94,13 +94,13 @@ const reportPath = '/stat/reports/events-report/';
 const reportChecks: readonly Check[] = [
 	check('read', 'report.shape', 'the report has totals and days of the last week', async (probe) => {
 		const { sent, days } = await readReport(probe, reportPath);
-		if (days.length !== 7) probe.deviate(`without dates it has ${days.length} days, not 7`);
+		if (days.length !== 7) probe.deviate(`without dates the report has ${days.length} days, not 7`);
 		return `${days.length} days, ${shown(sent)} sent`;
 	}),
 	// Count back from the last day of a report without dates, because today may not have begun in the service's zone.
 	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
 		const last = (await readReport(probe, reportPath)).days.at(-1);
-		if (last === undefined) throw new Broken('the report without dates has no last day to count from');
+		if (last === undefined) throw new Broken('the report without dates has no days');
 		const from = addDays(last, -2);
 		const query = { date_from: formatWireDate(from), date_to: formatWireDate(last) };
 		const { days } = await readReport(probe, withQuery(reportPath, query));
@@ -201,5 +201,5 @@ async function deliver(
 		if (paused !== null) throw new Broken(`the service sends nothing: ${paused}`);
 		await sleep(everyMs, signal);
 	}
-	throw new Broken(`the message is not sent after ${(most * everyMs) / 1000} s`);
+	throw new Broken(`the message was not sent within ${(most * everyMs) / 1000} s`);
 }

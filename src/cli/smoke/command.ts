@@ -34,7 +34,7 @@ export async function smokeCommand(cx: CommandContext, options: SmokeOptions): P
 	const path = options.reportFile === '-' ? undefined : options.reportFile;
 	if (isMachine(cx.askedFormat) && reporter !== undefined && reporter !== 'json' && path === undefined)
 		throw new UsageError(`use either -o ${cx.askedFormat} or --reporter ${reporter}, not both`, {
-			hint: '--report-file FILE writes the report, and standard output has the other format',
+			hint: '--report-file FILE writes the report to a file, and -o json prints it too',
 		});
 	const controller = new AbortController();
 	const hasOwn = cx.settings.deadline.value !== null;
@@ -73,7 +73,7 @@ async function tell(cx: CommandContext, options: SmokeOptions, run: Run): Promis
 		const things = await run.findLeftovers().catch((error: unknown) => {
 			throw error instanceof Broken ? new CliError('smoke_failed', exits.found, error.message) : error;
 		});
-		return print({ delete: things }, things.map(describe), `delete ${things.length} of earlier runs`);
+		return print({ delete: things }, things.map(describe), `delete what earlier runs left: ${things.length}`);
 	}
 	const asked = run.plan(options).filter(({ isAsked }) => isAsked);
 	const check = asked.map(({ id, group, title, need }) => ({ id, group, title, changes: need !== 'read' }));
@@ -106,11 +106,7 @@ async function publish(
 	if (file !== null || reporter !== 'text') await cx.note(summaryOf(report));
 }
 
-/**
- * After a signal or the deadline, the exit code is 11 with leftovers, otherwise 130, 143 or 12. Without a signal, the
- * exit code is 6 if the service does not answer, 4 if it refuses the token, and 11 for failed checks or leftovers.
- * Throws most codes as errors, so that stderr shows the reason.
- */
+/** Throws an error for most exit codes, so that stderr shows the reason. After an abort with leftovers, returns 11. */
 function concluded({ report, halted }: Finished, signal: AbortSignal): ExitCode {
 	const { checks, leftovers, target } = report;
 	// Do not throw: after an abort, the frame replaces any error by the signal's reason.

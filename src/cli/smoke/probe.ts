@@ -97,7 +97,7 @@ export class Broken extends Error {}
 /** The token lacks a scope. A check that only reads is then skipped instead of failed. */
 export class Denied extends Broken {}
 
-/** Further checks are pointless: the service does not answer, another service answers, or the token is refused. */
+/** Further checks are pointless. */
 export class Halted extends Broken {
 	readonly why: keyof typeof whyHalted;
 	constructor(why: keyof typeof whyHalted, message: string) {
@@ -129,7 +129,6 @@ interface ReadPage {
 
 const mostComplaints = 8;
 
-/** Sends the requests of one check. Collects the check's faults and deviations. */
 export class Probe {
 	readonly call: Caller;
 	readonly faults: string[] = [];
@@ -161,7 +160,6 @@ export class Probe {
 		return answer;
 	}
 
-	/** Sends a GET, or the given change, and returns the record in the answer. */
 	async object(path: string, change?: Pick<Ask, 'method' | 'body'>): Promise<Json> {
 		return this.objectOf(await this.expect({ method: 'GET', path, ...change }, 200));
 	}
@@ -180,7 +178,6 @@ export class Probe {
 		if (!isRecord(json)) this.deviate(`the body of the ${status} for ${what} is not a JSON object`);
 	}
 
-	/** Reports only the first complaint about each key. */
 	records(shape: Shapes, records: readonly unknown[], one: string): void {
 		const seen = new Set<string>();
 		for (const record of records)
@@ -227,7 +224,7 @@ export class Probe {
 		while (page.next !== null) {
 			const number = pageNumber(page.next);
 			if (visited.has(number))
-				throw new Broken(`the pages of ${path} do not end: page ${number} comes again`);
+				throw new Broken(`the pages of ${path} do not end: a link leads back to page ${number}`);
 			visited.add(number);
 			page = await this.page(withQuery(path, { page: number }));
 			yield page;
@@ -244,7 +241,7 @@ export function withQuery(path: string, query: Readonly<Record<string, string | 
 export function pageNumber(link: string): number {
 	const base = 'http://localhost/';
 	const text = canParseUrl(link, base) ? (new URL(link, base).searchParams.get('page') ?? '1') : '';
-	if (!/^[1-9]\d{0,14}$/.test(text)) throw new Broken(`the link ${shown(link)} names no page`);
+	if (!/^[1-9]\d{0,14}$/.test(text)) throw new Broken(`the link ${shown(link)} contains no page number`);
 	return Number(text);
 }
 
@@ -291,7 +288,7 @@ export function said({ method, path }: Answer): string {
 }
 
 export function unexpected(answer: Answer, status: number): Broken {
-	if (answer.status === 403) return new Denied(`the token may not do that: ${said(answer)} 403`);
+	if (answer.status === 403) return new Denied(`the token does not permit this request: ${said(answer)} 403`);
 	const body = answer.text.trim() === '' ? '' : `: ${quoted(answer)}`;
 	return new Broken(`${said(answer)} ${answer.status}, not ${status}${body}`);
 }

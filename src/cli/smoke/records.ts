@@ -83,7 +83,7 @@ export function describe({ kind, id, name }: Omit<Leftover, 'why'>): string {
 
 export const unreadable = 'its name cannot be read, so it was kept';
 
-/** Finds all records of a run, or of all runs (null). Throws if the collection cannot be read. */
+/** Throws if the collection cannot be read. */
 export async function findThings(call: Caller, run: string | null, kind: Kind): Promise<Thing[]> {
 	const { collection, key } = places[kind];
 	const probe = new Probe(call);
@@ -100,8 +100,7 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 }
 
 /**
- * Reads the record again. Deletes it only if it still has a name of the run, then checks that it is gone. Returns why
- * it remains, or null. Also returns null for an `isUnnamed` record that belongs to somebody else.
+ * Returns why the record remains, or null. Also returns null for an `isUnnamed` record that belongs to somebody else.
  */
 export async function removeThing(call: Caller, thing: Thing, run: string | null): Promise<string | null> {
 	const { kind, id, isUnnamed } = thing;
@@ -113,7 +112,7 @@ export async function removeThing(call: Caller, thing: Thing, run: string | null
 		if (before.status !== 200) return `the request to read it returned ${before.status}`;
 		const name = nameIn(kind, before.json);
 		if (name === null) return unreadable;
-		if (!isOfRun(kind, name, run)) return isUnnamed ? null : 'it is not what this run made, and was kept';
+		if (!isOfRun(kind, name, run)) return isUnnamed ? null : 'its name no longer matches, so it was kept';
 		const deleted = await call({ method: 'DELETE', path });
 		if (deleted.status >= 300 && !isGone(deleted))
 			return `the request to delete it returned ${deleted.status}`;

@@ -42,7 +42,7 @@ function textReport(report: SmokeReport, screen: Screen): string {
 	].join('\n');
 }
 
-/** TAP 14 (testanything.org). YAML blocks have deviations and details. A test point with deviations passes. */
+/** TAP 14 (testanything.org). A test point with deviations passes. */
 function tapReport(report: SmokeReport): string {
 	const escaped = (text: string) => clean(text).replaceAll('\\', '\\\\').replaceAll('#', '\\#');
 	const yaml = (text: string) => JSON.stringify(text.split('\n').map(clean).join('; '));

@@ -1,4 +1,3 @@
-/** Describes lists, subscribers, fields and webhooks in a table, and derives their checks from it. */
 import { isRecord } from '../../api/json.js';
 import { Field, List, Subscriber, Webhook } from '../../api/records.js';
 import { type Check, check, type Group } from './model.js';
@@ -111,10 +110,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 	return resources.flatMap(checksOf);
 }
 
-/**
- * The first check creates a record, which all other changes need. Existing records are read after that, so that even a
- * new deployment has one.
- */
+/** The first check creates a record. All other changes need this record. In a new deployment, the reads need it too. */
 function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 	const { existing, own } = typeof at === 'string' ? { existing: async () => at, own: async () => at } : at;
 	let made: { path: string; record: Json } | null = null;
@@ -171,7 +167,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			return `${results.length} of ${count ?? 'an unknown number'}`;
 		}),
 		read('paging', 'its pages follow one another', judgePaging),
-		read('get', `one ${one} has the same values as in the collection`, async (probe, collection) => {
+		read('get', `GET of one ${one} returns the same values as the collection`, async (probe, collection) => {
 			const [first] = (await probe.page(collection)).results;
 			if (first === undefined) throw new Skipped(`the collection has no ${one}`);
 			const { id, [mark]: name } = first;
@@ -189,10 +185,10 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 				if (results.some((record) => record['id'] === id)) return;
 			throw new Broken(`the collection has no ${one} ${shown(id)}`);
 		}),
-		change('patch', 'PATCH changes what it names and nothing else', (probe, path, record) =>
+		change('patch', 'PATCH changes only the keys in its body', (probe, path, record) =>
 			written(probe, { method: 'PATCH', path, body: of.patch }, { ...known(record), ...of.patch }),
 		),
-		change('replace', 'PUT changes all it names', async (probe, path, { id, date_created }) => {
+		change('replace', 'PUT changes all keys in its body', async (probe, path, { id, date_created }) => {
 			const ask = { method: 'PUT', path, body: of.replace } as const;
 			const after = await written(probe, ask, { id, date_created, ...of.replace });
 			probe.values('deviate', after, of.decided ?? {}, 'after a PUT that omits it');
@@ -216,7 +212,6 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 	];
 }
 
-/** Reads at most three pages. Asks for one record per page if one page holds all records. */
 async function judgePaging(probe: Probe, path: string): Promise<string> {
 	const plain = await probe.page(path);
 	if (plain.next === null && plain.results.length < 2) throw new Skipped('one page holds all records');
@@ -243,7 +238,7 @@ function collectionOf(path: string): string {
 	return path.slice(0, path.lastIndexOf('/', path.length - 2) + 1);
 }
 
-/** Creates a list for the subscribers. Deleting the list deletes them too. */
+/** Deleting the list deletes its subscribers too. */
 async function ownSubscribers(probe: Probe, body: { name: string; email_reason: string }): Promise<string> {
 	const answer = await probe.post(listsPath, body);
 	const id = createdId(answer);
@@ -261,7 +256,6 @@ async function someSubscribers(probe: Probe): Promise<string> {
 	return subscribersPath(id);
 }
 
-/** Each row must match the filter, and a filter for an existing address must find a row. */
 async function judgeFilters(probe: Probe): Promise<void> {
 	const list = await someSubscribers(probe);
 	const email = (await probe.page(list)).results[0]?.['email'];

@@ -39,8 +39,8 @@ export class Run {
 	readonly #deviations: { check: string; text: string }[] = [];
 	readonly #leftovers: Leftover[] = [];
 	/**
-	 * Bodies of POST requests, by path and by the id in the answer. Keeps a path without ids, because the service may
-	 * have created a record although the answer was lost.
+	 * Bodies of POST requests, by path and then by the id in the answer. A path stays even if its answer is lost,
+	 * because the service may have created a record.
 	 */
 	readonly #posted = new Map<string, Map<number, unknown>>();
 	#halted: Halted | null = null;
@@ -66,7 +66,7 @@ export class Run {
 			.filter(({ id, need, isAsked }) => isPossible[need] && (isAsked || preconditions.has(id)));
 	}
 
-	/** Runs the checks. Deletes the records that they created, even after the signal. */
+	/** Deletes the records that the checks created, even after the signal. */
 	async smoke(selection: Selection): Promise<Finished> {
 		await this.#check(this.plan(selection));
 		const { id } = this.#options.names;
@@ -162,8 +162,8 @@ export class Run {
 	}
 
 	/**
-	 * Finds records by their names and by the ids in answers to POST. If `run` is null, finds the records of all runs.
-	 * A collection that cannot be searched counts as a possible leftover.
+	 * Finds records by their names and by the ids in answers to POST. A collection that cannot be searched counts as a
+	 * possible leftover.
 	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
 		const { names } = this.#options;
@@ -176,7 +176,7 @@ export class Run {
 					made.delete(thing.id);
 				}
 			} catch (error) {
-				const why = `it may be there: the search failed: ${messageOf(error)}`;
+				const why = `the search failed, so the record may remain: ${messageOf(error)}`;
 				this.#leftovers.push({ kind, id: null, name: names[kind], why });
 			}
 			for (const [id, body] of made)

@@ -29,7 +29,6 @@ export function withAddressFault(message: string, text: string, form?: AddressFo
 	return fault === null ? message : `${message.replace(/\.$/, '')}: ${fault}`;
 }
 
-/** Adds the likely fault of the address to an error about the address. */
 export function rowError({ code, error }: { code: string | null; error: string }, address: string): string {
 	const isOfAddress = [...addressPaths, address].some((path) => error.startsWith(`${path}: `));
 	return code === 'invalid' && isOfAddress ? withAddressFault(error, address) : error;

@@ -6,7 +6,6 @@ export function isLimited(cx: CommandContext): boolean {
 	return cx.settings.profile.allowRecipients !== undefined;
 }
 
-/** Throws `UsageError` for the first address that matches no pattern of the profile's `allowRecipients`. */
 export function assertAllowed(cx: CommandContext, addresses: readonly string[]): void {
 	const { allowRecipients } = cx.settings.profile;
 	if (allowRecipients === undefined) return;

@@ -44,7 +44,7 @@ export async function create<T>(cx: CommandContext, how: Change<T>): Promise<T |
 	} catch (error) {
 		if (!(error instanceof ApiError) || !mayHaveHappened(error)) throw error;
 		const { code, exit, message } = classify(error);
-		throw new CliError(code, exit, `it may have been created all the same: ${message}`, { cause: error });
+		throw new CliError(code, exit, `the record may have been created: ${message}`, { cause: error });
 	}
 }
 
@@ -69,7 +69,7 @@ interface SeveralQuestion {
 }
 
 export async function agreeToAll(cx: CommandContext, { what, count, few }: SeveralQuestion): Promise<void> {
-	// The count of `--confirm` must match even if the command affects few records.
+	// If the user gives `--confirm COUNT`, check the count even for few records.
 	if (count > severeCount || cx.globals.confirm !== undefined)
 		await cx.confirm({ kind: 'severe', what, name: String(count) });
 	else if (few === 'ask') await cx.confirm({ kind: 'mild', what });
@@ -98,10 +98,7 @@ export async function deleteEach<T extends { id: number | string }>(
 	return failed === 0 ? exits.done : exits.partly;
 }
 
-/**
- * Changes records one by one, with progress. If one of several is refused or missing, warns and continues. Any other
- * error ends the run.
- */
+/** If one of several records is refused or missing, warns and continues. Any other error ends the run. */
 export async function eachOf<T extends { id: number | string }>(
 	cx: CommandContext,
 	records: readonly T[],
@@ -140,7 +137,7 @@ interface Changes<T extends { id: number | string }, R> extends Omit<SeveralQues
 	columns: Columns<R>;
 }
 
-/** Asks for confirmation, changes the records and prints them. A dry run works as in `change`. */
+/** A dry run works as in `change`. */
 export async function changeEach<T extends { id: number | string }, R>(
 	cx: CommandContext,
 	records: readonly T[],

@@ -26,12 +26,12 @@ function sayFinding({ kind, count, first }: ContentFinding): [text: string, hint
 		clipped: [`the HTML has ${sizeText(count)}: Gmail shows the first 102 KiB of a mail`],
 		no_alt: [
 			`${counted(count, 'image')} without alternative text${place}`,
-			'alt="" for one that only decorates',
+			'describe each image in its alt text; write alt="" for decoration',
 		],
 		no_link: [`${counted(count, 'link')} that ${count === 1 ? 'leads' : 'lead'} nowhere${place}`],
 		no_file: [
 			`${counted(count, 'link')} to a file that is not attached (cid:)${place}`,
-			'add --attach FILE; the link has the name of the file',
+			'attach the file that each link names: --attach FILE',
 		],
 		no_unsubscribe: [
 			'the body of this bulk mail has no unsubscribe link',

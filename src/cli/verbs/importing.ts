@@ -99,10 +99,6 @@ export async function holdAlone(cx: CommandContext, id: readonly unknown[], what
 	}
 }
 
-/**
- * Returns `rejects` if given, otherwise a new path beside the source file. For a stream without `rejects`, returns null
- * in a dry run, and throws `UsageError` otherwise.
- */
 export async function rejectsPathOf(
 	cx: CommandContext,
 	file: string,
@@ -141,7 +137,6 @@ interface Running {
 	onPause?: SingleImports['onPause'];
 }
 
-/** Runs the import with progress. If it fails, reports the counts and how to continue. */
 export async function runShown(
 	cx: CommandContext,
 	job: Job,
@@ -178,7 +173,7 @@ export async function runShown(
 	}
 }
 
-/** Prints the totals and the path of the rejected rows. Throws the signal's reason if the import was interrupted. */
+/** Throws the signal's reason if the import was interrupted. */
 export async function answerImport(
 	cx: CommandContext,
 	{ totals, outcome }: ImportResult,
@@ -242,7 +237,6 @@ interface RejectKind {
 	rows: number;
 }
 
-/** Keeps the first rejected rows of a plan, and counts rows by error. Ignores duplicates. */
 class PlannedRejects {
 	readonly first: Omit<RejectedRow, 'cells'>[] = [];
 	readonly #kinds = new Map<string, RejectKind>();

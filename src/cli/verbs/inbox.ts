@@ -30,7 +30,6 @@ export class Inbox<T> implements AsyncIterable<T> {
 		if (options.wait !== undefined) setTimeout(() => this.#end(), options.wait).unref();
 	}
 
-	/** Drops the item and returns false if the inbox has ended. */
 	add(item: T): boolean {
 		if (this.#isOver) return false;
 		this.#events.emit('item', item);
@@ -39,7 +38,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		return true;
 	}
 
-	/** Ends the inbox with an error. The reader first gets the items that were added before. */
+	/** The reader first gets the items that were added before. */
 	fail(error: unknown): void {
 		this.#failure ??= { error };
 		this.#end();
@@ -56,7 +55,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 	}
 }
 
-/** Prints each item on arrival. For JSON, CSV and Markdown, one call of `rows` prints all items as one document. */
+/** For JSON, CSV and Markdown, one call of `rows` prints all items as one document. */
 export async function showArrivals<T>(
 	cx: CommandContext,
 	inbox: Inbox<T>,
@@ -74,7 +73,6 @@ export async function showArrivals<T>(
 	}
 }
 
-/** Turns an error about the port or the host into a `UsageError` for the user. Returns other errors unchanged. */
 export function cannotListen(cause: unknown, { host, port }: { host: string; port: number }): unknown {
 	const code = codeOf(cause);
 	if (code === 'EADDRINUSE') {

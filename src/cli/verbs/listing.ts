@@ -123,7 +123,7 @@ export interface Collection<F extends object, T> {
 	slice?(request: F & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<T>>;
 }
 
-/** `filter` applies to every page. Throws `bad_answer` for endless pages. */
+/** Throws `bad_answer` for endless pages. */
 export function walk<F extends object, T>(
 	collection: Collection<F, T>,
 	filter: F,
@@ -162,7 +162,7 @@ export function mapped<T, R>(rows: Walk<T>, of: (row: T) => R | Promise<R>): Wal
 	return { [Symbol.asyncIterator]: each, count: rows.count };
 }
 
-/** Yields the rows of each slice. A row that changes during the walk may appear in its old or new state. */
+/** A row that changes during the walk may appear in its old or new state. */
 export async function* inSlices<K, T extends { results: readonly unknown[]; next: K | null }>(
 	signal: AbortSignal,
 	from: K,

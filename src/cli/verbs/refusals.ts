@@ -1,4 +1,3 @@
-/** Explains why a service or a mail server refused something. Quotes the refused value and gives a hint. */
 import { maxAddressLength } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
 import { ApiError, type FieldErrors, listFieldErrors } from '../../api/errors.js';
@@ -17,7 +16,7 @@ export type Refused = ReturnType<typeof listFieldErrors>[number];
 
 export interface Refusal {
 	input: object;
-	/** Returns a hint for a field error. If it returns undefined, the error code's common hint is used. */
+	/** Returns a hint for a field error, or undefined for the common hint of the error code. */
 	hint?: HintOf;
 	exit?: ExitCode;
 }
@@ -32,7 +31,7 @@ const addresses: ReadonlyMap<string, AddressForm> = new Map([
 	...(['from', 'reply_to', 'cc', 'bcc'] as const).map((key) => [key, 'mailbox'] as const),
 ]);
 
-/** Adds the refused values and a hint to an `invalid` error. Its exit code is `exit`, by default 5. */
+/** Turns an `invalid` error into a `CliError` with the refused values, a hint and the exit code `exit` (default 5). */
 export async function explained<T>(work: Promise<T>, refused: Refusal): Promise<T> {
 	try {
 		return await work;
@@ -72,13 +71,16 @@ const hints = new Map<string, CommonHint>(
 		not_verified: (_, address) => mailctl('senders', 'add', address),
 		public_url_required: () => [
 			mailctl('engine', 'settings', 'set', 'public_url', 'https://HOST'),
-			'; with --transactional, mails to a list have no such links',
+			'; with --transactional, mails to a list need no public URL',
 		],
 		private_target: () => [
 			'to allow private addresses, on the machine with the database: ',
 			mailctl('engine', 'settings', 'set', 'allow_private_webhooks', 'true'),
 		],
-		suppressed: (_, address) => [mailctl('suppressions', 'remove', address), ', if its owner asked for it'],
+		suppressed: (_, address) => [
+			mailctl('suppressions', 'remove', address),
+			', if the owner of the address wants mail again',
+		],
 		erased: (_, address) => [
 			'to allow the address again: ',
 			mailctl('subscribers', 'erase', address, '--lift'),
@@ -135,7 +137,7 @@ export async function queuePaused(
 	const hints: Partial<Record<PauseCause, Hint>> = {
 		hand: ['nothing is lost: ', resumeQueue],
 		restore: ['nothing is lost: ', resumeQueue],
-		sender: ['nothing is lost: fix it, then ', mailctl('worker', '--drain')],
+		sender: ['nothing is lost: allow the sender at the mail server, then run ', mailctl('worker', '--drain')],
 		login: loginRemedy,
 	};
 	const known = hints[cause];
@@ -157,7 +159,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells the user why due messages are not sent. `sender` is the command to suggest if no worker runs; null: none. */
+/** Tells the user why due messages are not sent. If no worker runs, suggests `sender` unless it is null. */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,
@@ -200,7 +202,7 @@ const remedies: Readonly<Record<NonNullable<SmtpTest['remedy']>, Hint>> = {
 	smtp_ehlo_name: setting('smtp_ehlo_name', 'mail.example.com'),
 	login: loginRemedy,
 	sender: [
-		'have the mail server accept that address, or use another: ',
+		'allow the sender at the mail server, or use another sender: ',
 		mailctl('senders', 'add', 'ADDRESS'),
 	],
 };

@@ -17,7 +17,7 @@ export const byOption = {
 	summary: 'read <list> as an id or as a name',
 } as const;
 
-/** Throws exit code 3 with suggestions if no list matches, or exit code 2 with the ids if several have the name. */
+/** Throws an error with exit code 3 if no list matches, or with exit code 2 if several lists have the name. */
 export async function resolveList(
 	api: Api,
 	text: string,
@@ -64,7 +64,7 @@ export async function resolveTemplate(api: Api, text: string, signal: AbortSigna
 	return findBy('template', text, templates, ({ id, name }) => [name, id]);
 }
 
-/** Throws exit code 2 with the ids if several lists share the name. For other kinds, returns the first match. */
+/** Throws an error with exit code 2 if several lists have the name. For other kinds, returns the first match. */
 async function findBy<T extends { id: number | string }>(
 	kind: string,
 	text: string,
@@ -102,7 +102,7 @@ export async function orNull<T>(promise: Promise<T>): Promise<T | null> {
 	}
 }
 
-/** True for a positive integer without leading zeros. At most 15 digits, so that a JavaScript number is exact. */
+/** At most 15 digits, so that a JavaScript number is exact. */
 export function isRecordId(text: string): boolean {
 	return /^[1-9]\d{0,14}$/.test(text);
 }

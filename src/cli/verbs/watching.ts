@@ -28,7 +28,7 @@ export async function watched(
 	if (everyMs === undefined) return (await look(cx)) ?? exits.done;
 	checkWatch(cx, everyMs);
 	const show = await shower(cx);
-	const every = `every ${everyMs / 1_000} s, Ctrl-C ends it`;
+	const every = `every ${everyMs / 1_000} s; press Ctrl-C to end`;
 	if (!cx.io.stderr.isTTY) await cx.note(`looking ${every}`);
 	const said = createSaid(cx);
 	try {
@@ -55,7 +55,7 @@ export async function watched(
 
 function checkWatch({ out, globals }: CommandContext, everyMs: number): void {
 	if (everyMs < leastMs) throw new UsageError('--watch must be 1s or more');
-	if (globals.query !== undefined) throw new UsageError('--query does not go with --watch');
+	if (globals.query !== undefined) throw new UsageError('use either --query or --watch, not both');
 	if (out.format === 'json')
 		throw new UsageError('--watch cannot be used with -o json, which is one document', {
 			hint: 'use -o ndjson',

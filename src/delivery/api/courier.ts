@@ -96,7 +96,7 @@ export class ApiCourier implements Courier {
 		} catch (error) {
 			if (error instanceof ApiError) return settleError(group, call.content, error);
 			const { signal } = this.#options;
-			// The client reacts to the signal only while it waits to repeat a call. So the service has processed nothing.
+			// The signal stops `send` only while it waits to repeat a refused call, so no message was sent.
 			const isStopped = signal.aborted && error === signal.reason;
 			if (!isStopped) this.error ??= error;
 			const reply = { phase: 'call', code: null, enhanced: 'internal', text: String(error) } as const;
@@ -165,7 +165,6 @@ export interface Settled {
 	stop: ApiError | null;
 }
 
-/** The text of each reply is the id that the service gave the message, or empty. */
 function settleAnswer(group: readonly Leased[], answer: SendResult): Settled {
 	const { messages, result, messages_created } = answer;
 	if (!result && messages.length === 0 && messages_created === 0)
@@ -195,7 +194,7 @@ export function settleError(
 	}
 	if (!isRefusal(error)) return stopped(group, error);
 	if (!concernsContent(error)) return refused(group, error);
-	// With `own` content, only this request is wrong. Fail its messages, and let the run continue.
+	// With `own` content, only this request is wrong.
 	if (content === 'own') return settled(failed(group, complaintOf(error), error));
 	return stopped(group, error);
 }

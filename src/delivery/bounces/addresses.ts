@@ -11,7 +11,7 @@ const maxLocal = 128;
 const maxDomain = 255;
 const maxFound = 50;
 
-/** Finds at most 50 addresses. Searching outwards from each `@` takes linear time even for hostile text. */
+/** Searching outwards from each `@` takes linear time even for hostile text. */
 export function findAddresses(text: string): FoundAddress[] {
 	const found: FoundAddress[] = [];
 	let floor = 0;

@@ -23,9 +23,8 @@ const signs: readonly Sign[] = [
 ];
 
 /**
- * Returns null for other mails, and for a mail program's unsubscribe request (RFC 2369), which mailctl ignores. With
- * `plain`, this function tests only signs that no bounce has. It skips `Auto-Submitted`, because Exim marks its bounces
- * `auto-replied`.
+ * With `plain`, this function tests only signs that no bounce has. Exim marks its bounces `auto-replied`. With `all`,
+ * this function returns null for an unsubscribe request, which a mail program may send (RFC 2369).
  */
 export function autoReplySign(
 	fields: readonly Field[],

@@ -38,7 +38,7 @@ const opening = /^(?:Reporting-MTA|Final-Recipient|Original-Recipient|Arrival-Da
 const once = new Set(['final-recipient', 'original-recipient', 'action', 'status']);
 const maxEntries = 1000;
 
-/** RFC 3464 s.2.1: a group of fields for the message, then a group for each recipient. Null without a recipient. */
+/** RFC 3464 s.2.1: a group of fields for the message, then a group for each recipient. */
 function parseDeliveryStatus(lines: readonly Line[]): DeliveryStatus | null {
 	const groups = groupsOf(lines);
 	const entries = groups.filter(isAboutRecipient).slice(0, maxEntries).map(entryFrom);
@@ -108,7 +108,7 @@ function entryFrom(group: readonly Field[]): StatusEntry {
 	};
 }
 
-/** Reads `rfc822; a@b` (RFC 3464 s.2.3.1) or `utf-8; \x{E9}ric@b` (RFC 6533 s.3). Null if it is not an address. */
+/** Reads `rfc822; a@b` (RFC 3464 s.2.3.1) or `utf-8; \x{E9}ric@b` (RFC 6533 s.3). */
 function recipientOf(value: string | null): string | null {
 	if (value === null) return null;
 	const semicolon = value.indexOf(';');

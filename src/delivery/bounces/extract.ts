@@ -183,7 +183,7 @@ export function ownLines(lines: readonly Line[]): readonly Line[] {
 	return lines.slice(0, endOfNotice(lines));
 }
 
-/** Returns the index of the line where the returned message begins: a separator, or a header field within the text. */
+/** Returns the index of the line where the returned message begins. */
 function endOfNotice(lines: readonly Line[]): number {
 	const known = ends.get(lines);
 	if (known !== undefined) return known;

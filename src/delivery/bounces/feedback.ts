@@ -62,7 +62,6 @@ function readOutlook(found: Extract): FeedbackReport | null {
 
 const outlookField = 'x-hmxmroriginalrecipient';
 
-/** Returns the recipients that the report names, or else the recipient of the returned mail. Some reports omit both. */
 function recipientsOf(fields: readonly Field[], mail: Mail): string[] {
 	const own = addressesIn(valuesOf(fields, 'original-rcpt-to', 'removal-recipient'));
 	if (own.length > 0) return own;

@@ -44,7 +44,7 @@ export interface IngestOptions {
 	sleep?: (ms: number) => Promise<void>;
 }
 
-/** Maximum number of waits for the worker to record its outcome. A killed worker never records one. */
+/** Limits the waits for the outcome of a message in flight. A killed worker never records an outcome. */
 const waitsForOutcome = 20;
 const waitMs = 250;
 
@@ -116,7 +116,6 @@ type Matched = Pick<ReturnedReport, 'message' | 'matched'>;
 
 const messageUuid = /^([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})@/i;
 
-/** Looks for a valid return path, first in the envelope and then in the mail. Otherwise uses the Message-ID. */
 function matchMessage(
 	report: Exclude<Report, { kind: 'auto_reply' | 'not_a_report' }>,
 	{ bytes, verp, returnPath }: { bytes: Buffer; verp: Verp | null; returnPath: Uuid | null },

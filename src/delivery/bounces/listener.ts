@@ -15,7 +15,7 @@ export interface BounceListenerOptions {
 	verp(): Promise<Verp | null>;
 	ingest(mail: ReturnedMail): Promise<Ingested>;
 	clock: Clock;
-	/** Logs each mail, and equal refusals and failures once a minute. No line contains an e-mail address. */
+	/** Gets one line for each mail, and one line a minute for equal refusals. No line contains an e-mail address. */
 	log: (line: object) => void;
 }
 
@@ -251,7 +251,6 @@ export class IntakeLimits {
 		raise(this.#refused, networkOf(ip), 1);
 	}
 
-	/** Returns true for the first event of its kind in each minute. */
 	isFirst(kind: string): boolean {
 		this.#startMinute();
 		if (this.#told.has(kind) || this.#told.size >= maxTold) return false;

@@ -11,7 +11,7 @@ export const inReturnedOnly = 'returned message';
 export const notJudged = 'only the returned message names this address: noted, not judged';
 
 interface Verdict {
-	/** The address is invalid and must be suppressed (api-decisions 31). False for all actions but `failed`. */
+	/** The address is invalid and must be suppressed (api-decisions 31). */
 	hard: boolean;
 	/** The server refuses the sender or the content, so nothing counts against the address (api-decisions 45). */
 	uncounted?: true;
@@ -61,7 +61,6 @@ export interface FeedbackReport {
 export type Report =
 	| DeliveryReport
 	| FeedbackReport
-	/** An automatic reply (RFC 3834), which means that the mail arrived. */
 	| { kind: 'auto_reply'; why: string; place: Place }
 	| { kind: 'not_a_report'; why: string };
 

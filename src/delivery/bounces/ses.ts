@@ -20,7 +20,7 @@ export function readSes(bytes: Buffer): Report | null {
 	return publishedIn(bytes.toString('utf8', 0, maxMailBytes).replace(/^\uFEFF/, ''));
 }
 
-/** Reads a mail that SNS sends to a subscribed address: JSON, then a footer. Returns null for other mails. */
+/** Reads a mail that SNS sends to a subscribed address: JSON, then a footer. */
 export function readSesMail(mail: Mail): Report | null {
 	const isBySns = mail.fields.some(({ name }) => name.startsWith('x-amz-sns-'));
 	const isFromSns = /@sns\.amazonaws\.com\b/i.test(fieldValue(mail.fields, 'from') ?? '');

@@ -44,7 +44,7 @@ function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRec
 
 const openingLines = 12;
 
-/** True if the mail says that its addressee's own mail failed. The caller skips this test for mail systems. */
+/** True if the mail reports the failure of a mail that its reader sent. */
 function isOwnStatement({ mail, sender, subject }: Extract, notice: Notice): boolean {
 	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
 	const opening = joinLines(lines.slice(0, openingLines));

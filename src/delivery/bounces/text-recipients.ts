@@ -65,7 +65,6 @@ class Mentions {
 		this.#add(at, one, { form, rest, isWeak, isStated });
 		let previous = one;
 		for (const next of others) {
-			// Only a comma or semicolon between two addresses continues the list, as in `a@b, c@d`.
 			if (!/^[>"']?\s{0,4}[,;]\s{0,4}[<"']?$/.test(text.slice(previous.end, next.start))) break;
 			this.#add(at, next, { form, isWeak, isStated });
 			previous = next;
@@ -172,7 +171,6 @@ function isDialogue(before: string): boolean {
 	return /\bRCPT TO:\s{0,4}<?$/i.test(before);
 }
 
-/** Returns `sentence` if the sentence around the address reports a failure. Reads at most two lines above and below. */
 function saidOf(lines: readonly Line[], at: number, { start, end }: FoundAddress): string {
 	const text = lines[at]?.text ?? '';
 	const before = `${paragraph(lines, at, -1)} ${text.slice(0, start)}`.slice(-maxBeside);
@@ -242,7 +240,7 @@ export function recipientsIn(lines: readonly Line[], part: Pick<Part, 'path' | '
 	});
 }
 
-/** Returns the text after the report's only address, or the text before it if only that has a code. */
+/** Prefers the text after the report's only address, unless only the text before the address has a code. */
 function alone(lines: readonly Line[], mention: Mention): readonly string[] {
 	const below = lines.slice(mention.at + 1).map(({ text }) => text);
 	const closing = below.findIndex((text) => closings.some((one) => one.test(text)));

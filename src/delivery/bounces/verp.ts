@@ -23,7 +23,7 @@ const anyToken = /\+([a-z2-7]{48})@/gi;
 /** Limits the tokens to verify. A text may have many that look valid, and each costs a hash. */
 const mostTokens = 100;
 
-/** `keys`: newest first, with secrets in base64url. The first key signs, and all keys verify. Null without keys. */
+/** `keys`: newest first, with secrets in base64url. */
 export function createVerp(
 	bounceAddress: string,
 	keys: readonly { id: number; secret: string }[],

@@ -4,7 +4,7 @@
 export const systemNames =
 	/mailer-?daemon|post_master@|mail(?:[ ._-]?deliver\w{0,6})?[ ._-]?(?:sub)?system|mail delivery|delivery (?:subsystem|system|status)|internet mail service|^"?(?:mailer|mta)\b/i;
 
-/** Names of mail systems and administrators. Their mail is a bounce only if it says that the reader's mail failed. */
+/** Names of mail systems and of administrators, who also write mail that is not a bounce. */
 export const roleNames =
 	/postmaster|(?:mail|system|e-?mail) administrator|administrator@|\b(?:bounces?|e?mail-?server|mail-?gateway|listserv|microsoftexchange\w{0,64})@|^<?microsoft outlook/i;
 
@@ -20,12 +20,11 @@ export const failures: readonly RegExp[] = [
 	/配信(?:でき|に失敗|不能|エラー)|送信(?:でき|に失敗)|届け(?:られ|る)|お届けでき|エラーメール|不達|宛先不明|存在しません|не (?:может быть|был[ао]?|удалось|удается|смог\w{0,3}) (?:доставл|достав)|не ?доставлен|недоставк|ошибк\w{0,3} доставки|zustell(?:ung|bar)|nicht (?:zugestellt|ausgeliefert|übermittelt)|konnte nicht|impossible de (?:remettre|délivrer|distribuer|livrer)|non[ -](?:remis|délivr|distribu)|n'a (?:pas )?(?:pu|pas) |pas pu (?:être|etre)|échec|no (?:se (?:pudo|ha podido|puede)|pudo|ha (?:sido|podido)) |no entregado|fallo (?:de|en) (?:la )?entrega|não (?:foi|pôde|pode)|falha na entrega|impossibile (?:consegnare|recapitare|inviare)|non (?:è stato|e' stato|può|recapitat|consegnat)|mancat[ao] (?:consegna|recapito)|niet (?:worden|bezorgd|afgeleverd)|onbestelbaar|kunde inte|kunne ikke|ei voitu|nie (?:można|mógł|został\w?|dostarczon)|nedoručiteln|nelze doručit|kézbesít|teslim edileme|退信|无法(?:投递|送达|发送)|無法(?:投遞|傳送|遞送)|投递失败|发送失败|被退回|系统退信|전송 실패|배달/i,
 ];
 
-/** Words of a report about a delay, which is not a bounce. */
 export const delays: readonly RegExp[] = [
 	/has been delayed|is delayed|delayed for more|(?:message|mail) delayed|(?:has|have|was|could) not (?:yet been|yet be|been yet) delivered|not yet been delivered|delivery(?: is| has been)? delayed|only a temporary failure|still being retried|will be (?:retried|tried again)|delay reason|\(delay\)|^warning: message .{0,200} delayed|warning message only|this is a warning only|delivery status notification: warning|(?:delivery|attempts?)[^.]{0,60} will (?:continue|be continued)|will (?:continue|keep) (?:to try|trying|attempting)|we(?:'ll| will) keep trying|queued? for (?:later|retry)|noch nicht (?:zugestellt|ausgeliefert)|verzögert|(?:remise|livraison) (?:est )?retardée|retras(?:o|ado)|задерж|配信(?:が)?遅延|delivery delay/i,
 ];
 
-/** OpenSMTPD 6.8 words its final failure like a delay. Other mail systems use its code 4.4.7 for delays. */
+/** OpenSMTPD 6.8 gives up with these words and the code 4.4.7. Other mail systems report a delay with 4.4.7. */
 export const expiries: readonly RegExp[] = [/^envelope expired$/i];
 
 /** Sentences that address the reader. The text below them does not describe a recipient. */

@@ -13,7 +13,7 @@ const usableBits = { least: 1024, most: 4096 };
 
 export function generateKey(type: DkimKeyType): Promise<KeyMaterial> {
 	return new Promise((resolve, reject) => {
-		// Do not use promisify. The build loads node:crypto lazily, so the promise would have only one of the keys.
+		// Do not use promisify. The build wraps `generateKeyPair`, and promisify then returns only the public key.
 		const done = (error: Error | null, _publicKey: KeyObject, privateKey: KeyObject) =>
 			error === null ? resolve(materialOf(type, privateKey)) : reject(error);
 		if (type === 'rsa') generateKeyPair('rsa', { modulusLength: rsaBits }, done);

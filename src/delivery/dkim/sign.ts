@@ -176,7 +176,6 @@ export function splitMessage(bytes: Buffer): { fields: HeaderField[]; body: Buff
 	return { fields, body: bytes.subarray(end === -1 ? bytes.length : end + 4) };
 }
 
-/** Finds the first line end that no white space follows. White space continues the field. */
 function endOfField(header: string, start: number): number {
 	let end = header.indexOf('\r\n', start);
 	while (end !== -1 && isWhite(header.charCodeAt(end + 2))) end = header.indexOf('\r\n', end + 2);
@@ -199,7 +198,7 @@ const signedIfPresent =
 
 interface SignedFields {
 	names: string[];
-	/** The fields in the order of `names`. If fields have the same name, the last one in the mail comes first (s.5.4.2). */
+	/** In the order of `names`. Fields with the same name are in reverse order of the mail (s.5.4.2). */
 	texts: string[];
 }
 

@@ -6,7 +6,7 @@ import { parseRetryAfter } from '../../api/backoff.js';
 import { refusalTexts } from '../../api/refusals.js';
 import { isPublicAddress, refuseLiteral } from './target.js';
 
-/** Assumptions, because the service document limits neither the time of a call nor the size of the stored answer. */
+/** Both limits are assumptions. The service document limits neither the time of a call nor the stored answer. */
 const defaultTimeoutMs = 15_000;
 const maxAnswerBytes = 64 * 1024;
 

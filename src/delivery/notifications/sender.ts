@@ -89,8 +89,8 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read this before leasing. An outcome that is recorded during the lease may make a delivery due, and
-				// the lease misses this delivery.
+				// Read this before leasing. If an outcome is stored during the lease, the lease may miss a delivery that
+				// the outcome makes due.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();
@@ -187,7 +187,7 @@ class Sender {
 		this.#settlements.push({ settlement, delivery });
 	}
 
-	/** Repeats a failed write, but gives up at the end of a run. Deliveries without a stored outcome are sent again. */
+	/** Deliveries without a stored outcome are sent again. */
 	async #write(settlements: DeliverySettlement[]): Promise<DeliverySettled[]> {
 		for (let tries = 1; ; tries += 1) {
 			try {
@@ -262,7 +262,7 @@ interface Attempted {
 	random: number;
 }
 
-/** 2xx means delivered, and 410 stops the webhook. Anything else is retried, even a redirect, as `delays` says. */
+/** The sender does not follow a redirect. It repeats the call, as after a failure. */
 function resultOf({ before, url, answer, now, random }: Attempted): DeliveryResult {
 	const { status, error, retryAfterMs } = answer;
 	const kept = { status, error, answer: answer.text, duration_ms: answer.durationMs };

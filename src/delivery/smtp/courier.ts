@@ -120,7 +120,7 @@ const giveUpAfter = 4 * microsPerDay;
 /** Minimum number of attempts. A campaign staged or paused for days is already old at its first attempt. */
 const leastAttempts = 3;
 
-/** Returns when to retry: after 5 min, doubling to 4 h, ±10 %. Null after four days and at least three attempts. */
+/** Null after four days and at least three attempts. */
 export function retryAt(c: {
 	attempts: number;
 	createdAt: Micros;

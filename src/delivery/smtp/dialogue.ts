@@ -15,7 +15,7 @@ import {
 
 interface DialogueOptions {
 	extensions: SmtpExtensions;
-	/** Writes bytes to the socket. Returns false if the dialogue must wait for `drained` before its next write. */
+	/** Returns false if the dialogue must wait for `drained` before its next write. */
 	write: (bytes: Buffer | string) => boolean;
 	/** True if all bytes have left this process, so that their memory can be reused. */
 	isWritten: () => boolean;
@@ -180,7 +180,6 @@ export class Dialogue {
 		}
 	}
 
-	/** Does not restart the deadline if a mail already waits for a reply. */
 	#writeCommands(): void {
 		const wasWaiting = this.#expected.length > 0 || this.#unwritten !== null;
 		this.#write(this.#dueCommands());
@@ -231,7 +230,7 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/** Reports the oldest mail as broken, or no mail if the server owes a reply to RSET or an empty body. */
+	/** Reports the oldest mail as broken, unless the server owes its next reply to an RSET or an empty message. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

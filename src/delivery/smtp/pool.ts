@@ -68,7 +68,7 @@ export class SmtpPool {
 			const wasUsed = session.tried > 0;
 			const conversation = await this.#sendOn(session, mail);
 			this.#giveBack(session);
-			// The connection ended during an earlier message. The loop ends, because each round uses up a connection.
+			// The connection ended before the server replied about this mail, so use another connection.
 			if (conversation === null) continue;
 			return wasUsed && isStale(conversation) ? this.#sendAfresh(mail) : conversation;
 		}
@@ -113,7 +113,6 @@ export class SmtpPool {
 
 	#sendOn(session: Session, mail: Mail): Promise<Conversation | null> {
 		const sending = session.send(mail);
-		// Wake a waiting mail, because it can follow this one on the connection.
 		if (this.#mayTakeMore(session)) this.#wake();
 		return sending;
 	}
@@ -241,7 +240,7 @@ function senderFailure(conversation: Conversation | null): OpeningFailure | null
 	return { reply, remedy };
 }
 
-/** True if the server has probably closed the connection, because it was idle or after enough messages (421). */
+/** True if the connection probably reached the server's limit of idle time or of messages. */
 function isStale({ kind, reply }: Conversation): boolean {
 	if (reply.phase !== 'mail' && reply.phase !== 'rcpt' && reply.phase !== 'data') return false;
 	return kind === 'broken' || (kind === 'refused' && reply.code === 421);

@@ -28,7 +28,7 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 	return new Promise((resolve) => new Session(options, socket, resolve).start());
 }
 
-/** True if the connection starts unencrypted and has one address. nodemailer creates all other sockets itself. */
+/** True if TLS is optional and `host` needs no DNS query. Otherwise nodemailer creates the socket. */
 function isReadHere({ security, host }: SmtpSettings): boolean {
 	return (security === 'never' || security === 'opportunistic') && (isIP(host) !== 0 || host === 'localhost');
 }
@@ -262,7 +262,7 @@ function traceLogger(note: (entry: TraceEntry) => void) {
 	return { trace: ignore, debug: log, info: log, warn: ignore, error: ignore, fatal: ignore };
 }
 
-/** Finds the failed phase (connecting, implicit TLS or greeting) from the error, because the trace shows none of them. */
+/** Finds the failed phase (connecting, implicit TLS or greeting) from the error, because the trace does not show it. */
 function openingPhase(error: SMTPConnection.SMTPError, phase: SmtpPhase, settings: SmtpSettings): SmtpPhase {
 	const { code, timeoutType } = { timeoutType: undefined, ...error };
 	if (code === 'ETLS' || timeoutType === 'UPGRADE_TIMEOUT') return 'tls';

@@ -46,8 +46,8 @@ const example = 'smtp://USER@HOST:587';
 
 /**
  * `smtp://` uses STARTTLS if offered. If the URL has a user, `smtp://` requires STARTTLS, because an attacker can strip
- * the offer. The default port is 465 for smtps, 587 with a user, otherwise 25. Shell histories, process lists and logs
- * show URLs. So a URL must not contain the password, and errors never quote the URL.
+ * the offer. Shell histories, process lists and logs show URLs. So a URL must not contain the password, and errors
+ * never quote the URL.
  */
 export function parseSmtpUrl(text: string): ParsedSmtpUrl {
 	const error = (message: string): ParsedSmtpUrl => ({ kind: 'error', message });

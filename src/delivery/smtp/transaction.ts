@@ -21,7 +21,6 @@ export class Transaction {
 	#isDotWritten = false;
 	#ended: Pick<Conversation, 'kind' | 'reply'> | null = null;
 
-	/** `envelope` has MAIL and RCPT; the constructor adds DATA. A probe sends only MAIL, whose reply is the outcome. */
 	constructor(mail: Mail, envelope: readonly string[], how: { isPipelined: boolean; isProbe?: boolean }) {
 		this.mail = mail;
 		this.#isPipelined = how.isPipelined;
@@ -29,7 +28,6 @@ export class Transaction {
 		this.commands = this.#isProbe ? envelope.slice(0, 1) : [...envelope, 'DATA'];
 	}
 
-	/** The phase of the next reply; `body` until the final dot has been written to the socket. */
 	get phase(): SmtpPhase {
 		if (this.#replies === 0) return 'mail';
 		if (this.#replies < this.commands.length - 1) return 'rcpt';
@@ -82,7 +80,7 @@ export class Transaction {
 		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
-	/** Sends no body if the server refused `to`. Otherwise the copies would get the mail twice: now and at the retry. */
+	/** Sends no body if the server refused `to`. Otherwise the other recipients would get it again at the retry. */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
@@ -106,7 +104,6 @@ export class Transaction {
 	conversation(reason: string): Conversation {
 		if (this.#ended === null) return broken(localReply(this.phase, reason));
 		const { kind, reply } = this.#ended;
-		// Report refused copies only if the server accepted the message for other recipients.
 		return { kind, reply, refusedCopies: kind === 'accepted' ? this.#refusedCopies : [] };
 	}
 }
@@ -131,7 +128,7 @@ export function wireBody(bytes: Buffer): Buffer {
 	return isPlainBody(bytes) ? bytes : canonical(bytes);
 }
 
-/** The most octets of a UTF-16 unit in UTF-8. */
+/** UTF-8 takes at most 3 octets for each UTF-16 unit that `length` counts. */
 const mostOctets = 3;
 const slack = 1024;
 

@@ -54,7 +54,7 @@ interface Batch {
 	send(): void;
 }
 
-/** Collects opens and clicks in batches; unsubscriptions do not wait. A call settles when its batch is stored. */
+/** The promise settles when the batch of the event is stored. */
 export function createEventWriter(
 	writes: Pick<Writes, 'recordEvents'>,
 ): (event: TrackedEvent) => Promise<void> {

@@ -35,7 +35,7 @@ const knownPrograms: readonly KnownProgram[] = [
 		pattern:
 			/Barracuda|BitDefender|Cloudmark|Fortinet|FortiGuard|Forcepoint|McAfee|Mimecast|Netcraft|PhishTank|Proofpoint|SafeBrowsing|Safelinks|Sophos|Symantec|Trend ?Micro|urlscan|VirusTotal|WebSense|Zscaler/i,
 	},
-	// Office requests a link before it opens the browser. An open by Office is a person who reads in Outlook.
+	// Office requests a link before it opens the browser. An open by Office counts, because a person reads in Outlook.
 	{ reason: 'scanner', pattern: /\bms-?office\b|Microsoft Office/i, only: 'click' },
 	{ reason: 'headless', pattern: /Headless|PhantomJS|Puppeteer|Playwright|Selenium/i },
 	{ reason: 'program', pattern: /^$/ },

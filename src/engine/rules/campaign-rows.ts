@@ -1,4 +1,3 @@
-/** Turns rows of campaigns into requests, with their ids and names. */
 import { hash, randomUUID } from 'node:crypto';
 import { type EmailKey, parseAddress } from '../../api/address.js';
 import { createTurns } from '../../api/backoff.js';
@@ -169,7 +168,7 @@ function oursIn(send: CheckedSend): FieldErrors | null {
 		(name) => (send[name] ?? null) !== null,
 	);
 	if (ours !== undefined)
-		return { [ours]: [{ code: 'invalid', message: 'this service does not know what that is.' }] };
+		return { [ours]: [{ code: 'invalid', message: 'this service does not support this field.' }] };
 	const texts = (['subject', 'text_body', 'html_body'] as const).find((name) =>
 		variablesIn(send[name] ?? '').some(hasDefault),
 	);
@@ -188,7 +187,7 @@ function addressesOf(request: unknown): string {
 		.slice(0, 320);
 }
 
-/** UUID version 7 (RFC 9562 s.5.7): the time in milliseconds, then random bits. */
+/** UUID version 7 (RFC 9562 s.5.7). */
 export function newUuid(now: Micros): Uuid {
 	const time = Math.floor(now / microsPerMs)
 		.toString(16)
@@ -196,10 +195,7 @@ export function newUuid(now: Micros): Uuid {
 	return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
-/**
- * Returns a UUID version 8 (RFC 9562 s.5.8): the start of the campaign's id, then a hash of campaign and address. The
- * same input always gives the same id.
- */
+/** Returns a UUID version 8 (RFC 9562 s.5.8). The same input always gives the same id. */
 export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 	const digits = hash('sha256', `${campaign}\0${address}`);
 	const variant = ((Number.parseInt(digits.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);

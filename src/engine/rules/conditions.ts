@@ -9,10 +9,7 @@ interface ConditionedPerson {
 	created_at: Micros;
 }
 
-/**
- * Treats a missing value as empty. `~` and addresses ignore case, and numbers compare by value. Days are days in
- * `timeZone`.
- */
+/** Treats a missing value as empty. `~` and addresses ignore case, and numbers compare by value. */
 export function meets(person: ConditionedPerson, condition: Condition, timeZone: string): boolean {
 	const { field, variable, operator, value } = condition;
 	if (field === 'created') return compared(orderOfDates(person.created_at, value, timeZone), operator);

@@ -175,12 +175,11 @@ function reject(code: string, error: string): RejectedRow {
 
 type RowActivity = Pick<ImportRow, 'is_active' | 'disable_reason'>;
 
-/** Imports a new row as inactive if a stored suppression (`kept`) or the row's own reason requires it. */
 export function importedActivation(row: RowActivity, kept: readonly SuppressionReason[]): Activation {
 	return stoppedBy(row, kept) ?? { is_active: row.is_active ?? true, disable_reason: null };
 }
 
-/** Makes a stored row active only with `reactivate`, and only if no suppression remains (`kept`). */
+/** `kept`: suppressions that the import does not lift. While any remain, `reactivate` changes nothing. */
 export function reimportedActivation(
 	stored: Activation,
 	row: RowActivity,

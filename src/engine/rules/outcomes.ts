@@ -1,4 +1,3 @@
-/** Rules about messages: delivery outcomes, user actions, events, and reported bounces. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { EventType, MessageState, Uuid } from '../../api/records.js';
@@ -159,7 +158,7 @@ export function hasAudiences(type: EventType): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED' || type === 'UNSUBSCRIBED';
 }
 
-/** True for opens and clicks, which change only the counts of their message. */
+/** Opens and clicks change only the counts of their message. */
 export function isReading({ type }: { type: EventType }): boolean {
 	return type === 'OPENED' || type === 'REDIRECTED';
 }
@@ -192,10 +191,10 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Returns the recipients that a report names. A report on a forwarded mail may name none of them. Such a report counts
- * only for a message with one recipient. This bounce is hard only if `isWithin` is true for each entry, because the
- * recipient may be a mailing list with a bad member. A report matched by Message-ID must contain no other address,
- * because replies and archives quote Message-IDs.
+ * Returns the recipients that a report names. A report on a forwarded mail may name only other addresses. If the
+ * message has one recipient, this function then returns that recipient. The bounce is hard only if `isWithin` accepts
+ * an address of each entry, because the recipient may be a mailing list with a bad member. If a report matched by
+ * Message-ID names only other addresses, it proves nothing, because replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,
@@ -215,7 +214,7 @@ export function findingsOf(
 	}));
 }
 
-/** The test for `ann@example.org` accepts `ann@mx1.example.org`: the same name at a host below the domain. */
+/** `ann@mx1.example.org` is within `ann@example.org`: the same name at a host below the domain. */
 function isWithin(recipient: EmailKey): (address: EmailKey) => boolean {
 	const at = recipient.lastIndexOf('@');
 	return (address) =>

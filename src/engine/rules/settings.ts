@@ -1,4 +1,3 @@
-/** Names of settings, and the syntax of retention periods and sending limits. */
 import { domainToASCII } from 'node:url';
 import { isEmailAddress } from '../../api/address.js';
 import { daysIn, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
@@ -6,35 +5,35 @@ import type { LimitName } from '../../api/records.js';
 
 export const settingNames = {
 	public_url:
-		'base URL of the links in mails and of the pages that they open; default: the address of the last serve',
+		'base URL of the links in mails and of the pages that they open; default: the address at which serve last listened',
 	time_zone: 'IANA time zone in which the days of reports begin and end',
 	smtp_url: 'mail server that sends the mail: smtp[s]://USER@HOST:PORT',
 	smtp_password: 'password of the user in smtp_url',
 	smtp_ca:
-		'PEM certificates to trust for the mail server instead of those of this machine, - < ca.pem; requires TLS',
+		'PEM certificates to trust for the mail server, instead of those of this machine; - < ca.pem reads a file; requires TLS',
 	smtp_ehlo_name:
 		'host name in EHLO, such as mail.example.com; default: the name of this machine if it has a dot, else the domain of public_url or of the sender',
 	allow_private_webhooks: 'true allows webhooks at private and loopback addresses',
 	bounce_address:
 		'address for bounces, such as bounces@example.com; each message gets the return path bounces+TOKEN@example.com; default: the sender',
 	send_limit:
-		'the most messages per period, such as 100/m, or 100/h, 3/s (both apply); covers all processes; copies (cc, bcc) do not count',
+		'the most messages per period, such as 100/m; with two limits, such as 100/h, 3/s, both apply; all processes count together; copies (cc, bcc) do not count',
 	sender_domain_limits: 'limits by domain of the sender: example.com=100/h, or *=10/s for each other domain',
 	recipient_domain_limits:
 		'limits by domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s; all limits of a domain apply; cc and bcc do not count',
 	unsubscribe_scope:
-		'what unsubscribing ends: list (the mail of that list; the page offers all lists too) or all (the mail of every list)',
+		'what an unsubscription ends: list (the mail of one list; the page also offers to end all mail) or all (the mail of every list)',
 	page_sender_name:
 		'sender name on the pages for recipients, such as unsubscribe; default: the sender of the mail',
 	page_logo_url: 'logo on the pages for recipients: an https URL of an image, or data:image/TYPE;base64,…',
 	page_color:
 		'color of buttons and links on the pages for recipients, #rrggbb; adjusted to stay readable in light and dark mode',
 	keep_messages:
-		'how long finished messages stay, such as 400d or 57w, with attempts, events and texts; figures, suppressions and links stay; default: forever',
+		'how long to keep finished messages with attempts, events and texts, such as 400d or 57w; default: forever; figures, suppressions and links are never deleted',
 	keep_events:
-		'how long each open, click and unsubscription stays, with IP address and user agent; the message keeps the time of the first',
+		'how long to keep each open, click and unsubscription, with IP address and user agent; messages keep when they were first opened or clicked',
 	keep_bodies:
-		'how long texts and files stay after they were last sent; link targets stay; no longer than keep_messages',
+		'how long to keep texts and files after they were last sent, at most as long as keep_messages; link targets are kept',
 	requests_per_second: 'the most requests per second of an API token (429 above it); read when serve starts',
 } as const;
 

@@ -1,4 +1,3 @@
-/** Rules about subscribers: activation and suppression, meta, case folding, duplicates. */
 import type { Micros } from '../../api/datetime.js';
 import type { FieldErrors } from '../../api/errors.js';
 import { refusal, suppressedText, unknownVariableText } from '../../api/refusals.js';
@@ -32,7 +31,7 @@ export function stopping(
 	return strongest(type === 'BULK' ? reasons : reasons.filter((reason) => stoppingReasons.has(reason)));
 }
 
-/** `is_active` is null for a person who is not a subscriber. Inactive subscribers get no bulk mail. */
+/** `is_active` is null for a person who is not a subscriber. */
 export function isWanted(
 	type: 'TRANSACTIONAL' | 'BULK',
 	{ reasons, is_active }: { reasons: readonly SuppressionReason[]; is_active: boolean | null },
@@ -52,8 +51,8 @@ type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` lifts an unsubscription, but is refused after a hard bounce or complaint. A PUT without `is_active`
- * sets the state of a new subscriber, and lifts nothing (api-decisions 14).
+ * `is_active: true` lifts suppressions by unsubscriptions and soft bounces. Any other suppression refuses this change.
+ * A PUT without `is_active` lifts nothing (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;
@@ -108,7 +107,7 @@ export function suppressedList(
 
 export type Addition = 'created' | 'updated' | 'unchanged';
 
-/** The later expiry counts, so adding never shortens a suppression. One without expiry never ends. */
+/** The later expiry counts, so adding never shortens a suppression. */
 export function additionOf(
 	stored: { expires_at: Micros | null } | null,
 	wanted: { expires_at: Micros | null },
@@ -121,7 +120,7 @@ export function additionOf(
 
 export function refusalOf(row: { expires_at: Micros | null }, now: Micros): RejectedRow | null {
 	if (!hasEnded(row, now)) return null;
-	return { kind: 'rejected', code: 'expired', error: 'expires_at: This time is past.' };
+	return { kind: 'rejected', code: 'expired', error: 'expires_at: This time is in the past.' };
 }
 
 export function hasEnded({ expires_at }: { expires_at: Micros | null }, now: Micros): boolean {
@@ -183,8 +182,8 @@ const lateBuiltIns: ReadonlySet<string> = new Set(['unsubscribe_url', 'view_url'
 type Used = readonly string[] | null;
 
 /**
- * Values in meta override `email`, `name` and `email_reason`. Omits context variables, because each submission stores
- * them once, and links, because the composer adds them.
+ * Values in meta override `email`, `name` and `email_reason`. Each submission stores the context variables once, and
+ * the composer adds the links. So this function omits both.
  */
 export function personVariables(
 	person: Person,
@@ -245,8 +244,8 @@ function pick(used: Used, values: Readonly<Record<string, string>>): [string, st
 }
 
 /**
- * Folds case for `includes`: texts that differ only in case become equal, and a part of a text stays a part.
- * `toLowerCase` alone ensures neither, because of the final sigma.
+ * Folds case, for comparisons and for `includes`. `toLowerCase` alone does not suffice, because it changes Σ to ς at
+ * the end of a word and to σ elsewhere.
  */
 export function foldCase(text: string): string {
 	if (isAscii(text)) return text.toLowerCase();

@@ -1,4 +1,4 @@
-/** Calls the API of a service over HTTP. Loads undici and connects only at the first call. */
+/** Loads undici and connects only at the first call. */
 
 import type { Api, WireExchange } from '../../api/api.js';
 import type { Wait } from '../../api/backoff.js';
@@ -91,7 +91,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 
 const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/** Rethrows errors that may come from a proxy: for an unknown service, `send` would omit the idempotency key. */
+/** Rethrows errors that may come from a proxy. With `unknownService`, `send` would omit the idempotency key. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
 	const call = signal === undefined ? {} : { signal };
 	const root = { method: 'GET', path: openPaths.root, isRepeatable: true, call } as const;

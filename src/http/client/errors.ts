@@ -49,7 +49,7 @@ export function errorOf(answer: Answer, requested: Requested, retryAfterMs: numb
 	if (said === '') return new ApiError(code, `The service answered ${status} without a message.`, more);
 	const scopes = status === 403 ? scopesIn(headers) : null;
 	if (scopes !== null) return new ApiError(code, refusedFor(said, scopes), { ...more, scopes });
-	// Name the status with 5xx messages and texts that are not JSON, because these are unclear without it.
+	// 5xx messages, and texts that are not JSON, are unclear without the status.
 	const message = body.kind === 'valid' && status < 500 ? said : `The service answered ${status}: ${said}`;
 	return new ApiError(code, message, more);
 }

@@ -1,4 +1,4 @@
-/** Makes the methods of the Api from the table of operations. Other services accept all requests except extensions. */
+/** Makes the requests of the API. Other services accept these too, except for extensions. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
@@ -201,7 +201,7 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/** Retries an unclear attempt only if the service knows its idempotency key: mails could arrive twice. */
+/** Retries an unclear attempt only if the service knows idempotency keys. Otherwise mails could arrive twice. */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,

@@ -29,7 +29,6 @@ export interface Request {
 	body?: unknown;
 	headers?: Readonly<Record<string, string>>;
 	call?: Call | undefined;
-	/** True if repeating the request has no further effect. */
 	isRepeatable: boolean;
 	isKeyed?: boolean;
 }
@@ -86,9 +85,9 @@ interface Failed {
 	verdict: 'unprocessed' | 'unclear' | 'final';
 }
 
-/** Marks the error `unanswered` unless the answer is final: the service may have processed an earlier attempt. */
+/** The service may have processed an earlier attempt. Unless this answer is final, marks the error `unanswered`. */
 function afterUnclear({ answer, error, verdict }: Failed, isKeyed: boolean): Omit<Failed, 'answer'> {
-	// A service may answer 409 while it still processes the earlier attempt with this key. Try again.
+	// A service may answer 409 while it still processes the earlier attempt with this key.
 	if (isKeyed && answer?.status === 409)
 		return { verdict: 'unprocessed', error: error.with({ unanswered: true }) };
 	const isDefinite = answer !== null && verdict === 'final';

@@ -227,7 +227,7 @@ export interface ProxyQuestion {
 	env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Null: connect directly. `--proxy` overrides NO_PROXY. A lower-case variable overrides its upper-case form. */
+/** Null: connect directly. `--proxy` overrides NO_PROXY. */
 export function proxyFor({ baseUrl, proxy, env }: ProxyQuestion): string | null {
 	if (isLoopback(baseUrl.hostname)) return null;
 	const read = (name: string) => env[name.toLowerCase()] ?? env[name] ?? '';

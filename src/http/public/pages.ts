@@ -38,7 +38,6 @@ export function notFoundPage(presentation: Presentation): HttpResponse {
 	return page({ presentation, title: broken, main, status: 404 });
 }
 
-/** After a failed unsubscription, shows a form that repeats the same choice. */
 export function failedPage(presentation: Presentation, unsubscribing: Scope | null): HttpResponse {
 	const { failed, failedWhy, notUnsubscribed, tryAgain } = texts[presentation.language];
 	const again = `<input type="hidden" name="scope" value="${unsubscribing}">`;
@@ -149,7 +148,7 @@ function htmlText(text: string): string {
 }
 
 function withLinks(text: string): string {
-	// `split` puts the captured URLs at odd indexes. Punctuation after a URL is not captured.
+	// `split` puts the captured URLs at odd indexes.
 	return text
 		.split(/(https?:\/\/[^\s<>"]{0,2000}[^\s<>"'.,;:!?)\]])/)
 		.map((piece, index) => {
@@ -172,7 +171,6 @@ function imageSource(logo: string): string {
 	return `${origin}${pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')}`;
 }
 
-/** The owner recognizes the masked address, but another reader of a forwarded mail cannot restore it. */
 export function maskedAddress(mailbox: string): string {
 	const address = parseMailbox(mailbox)?.address ?? mailbox;
 	const at = address.lastIndexOf('@');
@@ -204,7 +202,7 @@ export async function presentationOf(
 const maxRanges = 50;
 const maxRangeLength = 64;
 
-/** Reads Accept-Language (RFC 9110 s.12.5.4). `de-CH` matches `de` (RFC 4647 s.3.4). The default is English. */
+/** Reads Accept-Language (RFC 9110 s.12.5.4). `de-CH` matches `de` (RFC 4647 s.3.4). */
 export function chooseLanguage(acceptLanguage: string | undefined): Language {
 	const ranges = (acceptLanguage ?? '').split(',', maxRanges).map(parseRange);
 	const wanted = ranges.filter(({ quality }) => quality > 0).sort((a, b) => b.quality - a.quality);

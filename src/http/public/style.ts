@@ -8,7 +8,6 @@ const darkPaper: Rgb = [0x1c, 0x1f, 0x26];
 /** Minimum contrast of WCAG 2.2 s.1.4.3 (AA). */
 const minContrast = 4.5;
 
-/** For links, mixes the sender's colour with black or white until its contrast with the background suffices. */
 export function styleSheet(color: string): string {
 	const given = parseColor(color);
 	const onButton = contrast(given, white) >= contrast(given, black) ? white : black;

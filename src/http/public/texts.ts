@@ -1,4 +1,4 @@
-/** All texts of the pages that recipients see. Portuguese is Brazilian where the variants differ. */
+/** Portuguese is Brazilian where the variants differ. */
 
 /** The first is the default. */
 export const languages = ['en', 'de', 'fr', 'es', 'it', 'pt', 'nl', 'pl', 'sv', 'ja'] as const;

@@ -25,7 +25,7 @@ export class Recorder {
 
 	later(makeEvent: MakeEvent): void {
 		if (this.#underWay >= maxUnderWay) {
-			const text = `${maxUnderWay} opens and clicks are waiting to be recorded, which is the most; a new one was lost`;
+			const text = `an open or click was lost: ${maxUnderWay} others, which is the limit, are waiting to be recorded`;
 			this.#ports.failed?.(new Error(text));
 			return;
 		}

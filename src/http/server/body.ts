@@ -41,7 +41,7 @@ function tooLarge(maxBytes: number): ApiError {
 	return new ApiError('too_large', `The request body is larger than ${size}.`);
 }
 
-// Like DRF, ignores parameters, accepts `*` for either part, and refuses a missing type.
+// Accepts the same types as DRF.
 function assertJson(contentType: string): void {
 	const [main = '', sub = ''] = (contentType.split(';')[0] ?? '').trim().toLowerCase().split('/');
 	const isJson = (main === 'application' || main === '*') && (sub === 'json' || sub === '*');
@@ -155,7 +155,9 @@ function collect(
 		};
 		const onEnd = () => settle(into.whole());
 		incoming.on('data', onData).on('end', onEnd);
-		abort.onAbort(() => settle(new ApiError('network', 'The client left before its request was whole.')));
+		abort.onAbort(() =>
+			settle(new ApiError('network', 'The client closed the connection before its request was complete.')),
+		);
 	});
 }
 

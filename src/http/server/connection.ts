@@ -15,12 +15,10 @@ export class Connection {
 	readonly peer: Peer;
 	readonly exchanges = new Set<SocketExchange>();
 	feed: Feed | null = null;
-	/** Monotonic milliseconds when the last request was answered, or when the connection was opened. */
 	idleSince = performance.now();
-	/** True while a request of the connection holds one of the server's `Slots`. */
 	hasSlot = false;
 	pipeline: Promise<void> = Promise.resolve();
-	/** Node's parser does not support the method of the last request. */
+	/** True if Node's parser does not support the method of the last request. */
 	hasUnknownMethod = false;
 	finalResponse: FinalResponse | null = null;
 	isFinalSent = false;
@@ -130,9 +128,9 @@ export class Connections {
 	}
 
 	/**
-	 * At a limit, closes one connection of the client to make room. Returns false if all of them wait for answers.
-	 * Closes the connection that has been idle longest, if its idle time exceeds a second. Otherwise prefers a
-	 * connection whose request is still arriving, because the next request of the idle one may be on the way.
+	 * At a limit, closes one connection of the client to make room. Returns false if all of them wait for answers. The
+	 * first choice is the connection idle longest, if it has been idle for a second. The second choice is a connection
+	 * whose request is still arriving. The last choice is an idle connection, because its next request may be on the way.
 	 */
 	#hasRoom({ connections }: Peer): boolean {
 		const { maxConnections, maxConnectionsPerAddress } = this.#limits;

@@ -261,7 +261,7 @@ async function composeDocument(version: string): Promise<HttpResponse> {
 	return { status: 200, headers: { ...composed.headers, ETag }, body };
 }
 
-/** Answers 304 if If-None-Match contains the ETag (weak comparison, RFC 9110 s.13.1.2). */
+/** Compares ETags weakly (RFC 9110 s.13.1.2). */
 function document(response: HttpResponse, known: string | undefined): HttpResponse {
 	const { ETag = '', 'Content-Type': _, ...headers } = response.headers;
 	const isKnown = known?.split(',').some((tag) => ['*', ETag].includes(tag.trim().replace(/^W\//, '')));

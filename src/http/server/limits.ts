@@ -12,7 +12,7 @@ export const limits = {
 	maxRequestsPerAddress: 250,
 	/** The server stops reading from a connection with this many unanswered requests. */
 	maxPipelined: 32,
-	/** At this limit, the server closes a connection of the client that awaits no answer, or the new one. */
+	/** At this limit, the server closes another connection of the same client, or else the new one. */
 	maxConnections: 10_000,
 	/** Does not apply behind a trusted proxy, because all connections come from the proxy. */
 	maxConnectionsPerAddress: 500,
@@ -49,7 +49,6 @@ export class Slots {
 		this.#limits = limits;
 	}
 
-	/** Waits while the address uses its full share. Throws `unavailable` if all slots are taken. */
 	async acquire({ peer, connection }: SlotOwner): Promise<void> {
 		if (connection.hasSlot) return;
 		while (peer.slots >= this.#limits.maxRequestsPerAddress)

@@ -119,7 +119,6 @@ const table = compile();
 /** Fixed segments come before placeholders (`progress` before `{uuid}`). */
 function compile(): ReadonlyMap<number, readonly Row[]> {
 	const rows = new Map<string, Row>();
-	// TypeScript types the keys of `Object.entries` as string.
 	for (const [name, { path, method }] of Object.entries(operations) as [OperationName, Operation][]) {
 		const row = rows.get(path) ?? rowOf(path);
 		row.operations[method] = name;
@@ -144,7 +143,7 @@ function rowOf(path: string): Row {
 	return { template: path, parts: wanted, names, operations: {}, allow: '' };
 }
 
-// Lists methods in Django's order. A GET that has an effect has no HEAD.
+// Lists methods in Django's order.
 function allowOf(here: Row['operations']): string {
 	const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 	const hasHead = here.GET !== undefined && isSafe(here.GET);
@@ -219,7 +218,7 @@ export class Query {
 		return ['False', 'false', '0'].includes(text) ? false : undefined;
 	}
 
-	/** Encodes the query like DRF's replace_query_param: `urlencode(sorted(…), doseq=True)`. Null removes the page. */
+	/** Encodes the query like DRF's replace_query_param: `urlencode(sorted(…), doseq=True)`. */
 	withPage(page: number | null): string {
 		const values = new Map(this.#values);
 		if (page === null) values.delete('page');

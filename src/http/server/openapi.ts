@@ -36,7 +36,6 @@ export function describeApi(version: string): Record<string, unknown> {
 
 function apiPaths(): Record<string, object> {
 	const paths: Record<string, Record<string, object>> = {};
-	// TypeScript types the keys of `Object.entries` as string.
 	for (const [name, operation] of Object.entries(operations) as [OperationName, Operation][]) {
 		const path = paths[operation.path] ?? {};
 		path[operation.method.toLowerCase()] = describeOperation(name, operation);
@@ -116,7 +115,7 @@ function ownText(operation: OperationName, { scope, method }: Operation): string
 
 const nextHeader = {
 	[headerNames.next]: {
-		description: 'The same URL as next, known before the body is read; absent on the last page.',
+		description: 'The value of next in the body, known before the body is read. Absent if next is null.',
 		schema: { type: 'integer' },
 	},
 };
@@ -162,8 +161,8 @@ const errorTexts = {
 	400: 'The input is refused or is not JSON.',
 	401: 'The token is missing or unknown.',
 	403: 'The token lacks the scope.',
-	404: 'The path names nothing that exists.',
-	409: 'The current state does not allow it, or the same request is in progress.',
+	404: 'Nothing exists at this path.',
+	409: 'The current state does not allow the request, or the same request is in progress.',
 	413: 'The body is too large.',
 	415: 'The body is not JSON.',
 	422: 'The Idempotency-Key was used for another request.',

@@ -128,7 +128,7 @@ function checkBody({ check }: Body, body: unknown): Values {
 	return Object.fromEntries(Object.entries(parsed?.value ?? {}).filter(([, value]) => value !== null));
 }
 
-/** Returns the body as given, without its `apart` keys. The store compares the result with the body of a later call. */
+/** The store compares the result with the body of a later call. */
 function givenRest(body: Body | null, given: unknown): unknown {
 	const plain = withoutExactNumbers(given);
 	if (!isRecord(plain)) return plain;
@@ -177,7 +177,7 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	const page_size = query.integer('page_size');
 	const size = page_size === undefined ? {} : { page_size };
 	if (query.text('page') === 'last') {
-		// DRF accepts `?page=last`. Compute the number of pages from the first one.
+		// DRF accepts `?page=last`. The first page gives the number of pages.
 		const first = await read({ ...size });
 		if (first.next === null) return relink(query, first);
 		return relink(query, await read({ ...size, page: Math.ceil(first.count / first.results.length) }));
@@ -186,7 +186,6 @@ async function readPage<P extends Page<unknown, { length: number }>>(
 	return relink(query, await read({ ...size, ...(page !== undefined && { page }) }));
 }
 
-/** Gives each page link the query of the request, with the link's page number. */
 function relink<P extends Page<unknown, unknown>>(query: Query, page: P): P {
 	const [next, previous] = [link(query, page.next), link(query, page.previous)];
 	return { ...page, next, previous };

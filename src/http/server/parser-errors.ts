@@ -1,4 +1,4 @@
-/** Node's parser fails on an unknown method. Reads the request's head here to answer 405 (RFC 9110 s.9.1). */
+/** Answers requests at which Node's parser fails, for example with 405 for an unknown method (RFC 9110 s.9.1). */
 import { STATUS_CODES } from 'node:http';
 import { codeOf } from '../../api/errors.js';
 import type { HttpResponse } from '../wire.js';
@@ -56,7 +56,7 @@ export function breakOff(connection: Connection, code: string, { metrics, log }:
 	if (last === undefined) closeLingering(connection);
 }
 
-/** Reads the head of the request in whose method the parser stopped. Null if it is invalid or lacks Host. */
+/** Reads the head of the request in whose method the parser stopped. */
 function readUnknown(error: Error): UnknownRequest | null {
 	const { rawPacket: packet, bytesParsed: stopped } = error as { rawPacket?: unknown; bytesParsed?: unknown };
 	if (!Buffer.isBuffer(packet) || typeof stopped !== 'number') return null;

@@ -38,7 +38,6 @@ export function createFeedQueue() {
 export function createFeed(socket: Socket, queue: ReturnType<typeof createFeedQueue>) {
 	const [parse] = socket.listeners('data');
 	if (parse === undefined) throw new Error('node attached no parser to the connection');
-	// Remove Node's listener, because the parser would otherwise get the data twice.
 	socket.removeListener('data', parse as (chunk: Buffer) => void);
 	let rest: Buffer = none;
 	let isHeld = false;

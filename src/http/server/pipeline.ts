@@ -1,4 +1,3 @@
-/** Checks the limits of a request, then answers it with a public page or the API. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, steadyOf } from '../../api/datetime.js';
 import { ApiError } from '../../api/errors.js';
@@ -59,7 +58,7 @@ export class Pipeline {
 		connection.pipeline = connection.pipeline.then(() => this.#answer(exchange));
 	}
 
-	/** Answers the pixel, half of all requests, without promises, which would cost more than the answer itself. */
+	/** Half of all requests are for the pixel. Promises would cost more than its answer, so this method uses none. */
 	#answerSynchronously(exchange: SocketExchange): boolean {
 		const { connections, responder, publicPages, limits, metrics, log, clock, isClosing } = this.#parts;
 		const { connection, incoming } = exchange;
@@ -72,7 +71,7 @@ export class Pipeline {
 		metrics?.begin()(page.slice(0, 3), response.status);
 		exchange.shownPath = maskToken(page);
 		exchange.answered = response;
-		// Later requests of the connection and the server's shutdown wait for this response.
+		// The server's shutdown and later requests of this connection wait for this response.
 		connections.begin(exchange);
 		responder.sendSynchronously(exchange, response, () => {
 			connections.finish(exchange);
@@ -185,7 +184,7 @@ function refuseEarly(request: IncomingMessage, limits: Pick<Limits, 'maxUrlBytes
 		return protocolError(400, 'parse_error', 'The Host header is missing.');
 	const { expect } = request.headers;
 	if (expect !== undefined && expect.toLowerCase() !== '100-continue')
-		return protocolError(417, 'invalid', 'This expectation cannot be met.');
+		return protocolError(417, 'invalid', 'The server supports only Expect: 100-continue.');
 	return null;
 }
 
@@ -204,7 +203,6 @@ function publicRequest({ method, headers }: UnknownRequest, path: string, ip: st
 	return { method, path, headers, ip };
 }
 
-/** Keeps only the start of the path, such as `/c/`, because the rest is a token. */
 function maskToken(path: string): string {
 	return `${path.slice(0, 3)}…`;
 }

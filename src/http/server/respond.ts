@@ -69,7 +69,7 @@ export function asApiError(error: unknown): ApiError | null {
 	return failedDisk.test(code) ? apiErrorOf('io', error) : null;
 }
 
-/** True if the log must contain the cause, because the response does not name the file. */
+/** The responses to these errors hide file names, so the log must contain the cause. */
 export const isStorageFailure = ({ code, cause }: ApiError) =>
 	code === 'storage_failed' ||
 	code === 'not_overwritten' ||
@@ -98,7 +98,6 @@ export function createResponder({ limits, isClosing }: { limits: Limits; isClosi
 		if (incoming.isPaused()) incoming.resume();
 		end(outgoing, body, octets);
 		const { socket } = connection;
-		// Set no timeout if the OS has already taken all octets.
 		if (socket.writableLength > 0) outgoing.setTimeout(limits.writeTimeoutMs, () => socket.destroy());
 	};
 	return {

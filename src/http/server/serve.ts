@@ -89,7 +89,6 @@ export async function serve(options: ServerOptions): Promise<HttpServer> {
 			// With `acceptMs`, each answer may close its connection, because the proxy can still open new ones.
 			hasClosed = acceptMs > 0 || idleMs === 0;
 			if (acceptMs > 0) await delay(Math.min(acceptMs, graceMs));
-			// Import on demand, because only the shutdown needs this module.
 			const { Server: NetServer } = await import('node:net');
 			await queueAccepted();
 			// close() of Node's HTTP server would end idle connections.

@@ -110,7 +110,6 @@ export async function attachmentsOf(sql: Sql, content_sha256: string): Promise<A
 	return rows.map(({ content_id, ...file }) => ({ ...file, ...(content_id !== null && { content_id }) }));
 }
 
-/** Deletes a content that no submission uses, and passes its files to `dropUnnamed`. */
 export async function dropContent(sql: Sql, content_sha256: string, now: Micros | null): Promise<void> {
 	const files = await attachmentsOf(sql, content_sha256);
 	const { changes } = await sql.run(
@@ -122,7 +121,7 @@ export async function dropContent(sql: Sql, content_sha256: string, now: Micros 
 	for (const { sha256 } of changes > 0 ? files : []) dropUnnamed(sql, sha256, now);
 }
 
-/** Deletes a file that no content names. With `now`, the file expires a day later, because a send may name it. */
+/** With `now`, the file expires a day later, because a send may name it. */
 export function dropUnnamed(sql: Sql, sha256: string, now: Micros | null): void {
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
 	if (now === null) sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);

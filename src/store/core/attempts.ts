@@ -1,7 +1,4 @@
-/**
- * Stores delivery attempts, and records which messages a worker is composing. A successful attempt gets no row if its
- * message's row holds the same data. This saves a fifth of the disk usage.
- */
+/** A successful attempt gets no row if its message's row holds the same data. This saves a fifth of the disk usage. */
 import type { CommonReply } from '../../api/campaigns.js';
 import { formatDateTime, type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
 import type { DeliveryAttempt, MessageState, Uuid } from '../../api/records.js';
@@ -168,9 +165,7 @@ interface DueMessage {
 
 export type Judge = (message: DueMessage) => Promise<'free' | 'careful' | 'waits' | 'fatal'>;
 
-/**
- * A lease that ends during composition means a crash. The message `waits` a minute; after three crashes it is `fatal`.
- */
+/** A lease that ends during composition means a crash. */
 export async function openCompositions(sql: Sql, now: Micros): Promise<Judge> {
 	const hasAny = await exists(sql, 'SELECT 1 FROM compositions');
 	return async ({ id, fence, state, attempts }) => {

@@ -102,7 +102,7 @@ async function toldBefore(sql: Sql, { message }: ReturnedReport): Promise<Readon
 	return new Set(told);
 }
 
-/** Skips erased people, and messages that no worker ever leased (`fence` 0). */
+/** `fence` 0: no worker ever leased the message. */
 async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<ReturnedRow | null> {
 	const row = await sql.get<ReturnedRow>(
 		`SELECT m.id, s.campaign, m.to_key, m.state, s.envelope, m.attempts, m.sent_at, m.last_reply, g.courier
@@ -113,7 +113,7 @@ async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<Retur
 	return row === undefined || row.to_key === erasedAddress ? null : row;
 }
 
-/** Returns null if `to` already has this effect, or if a soft bounce of `to` follows a hard one. */
+/** Returns null for a recorded bounce or complaint of `to`, and for a soft bounce of `to` after a hard one. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,
@@ -125,7 +125,7 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/** Suppresses addresses that complained and copies that bounced hard. `recordEvents` handles `to`. */
+/** Suppresses addresses that complained and copies that bounced hard. `recordEvents` handles bounces of `to`. */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

@@ -59,7 +59,7 @@ async function sizesOf(sql: Sql): Promise<Sizes> {
 	return { ...bytes, free, is_estimate: tables.length === 0 };
 }
 
-/** Estimates sizes from samples. All other bytes count as bodies, because figures and links are small. */
+/** Estimates sizes from samples. The rest counts as bodies: other data, such as figures and links, is small. */
 async function estimated(sql: Sql, used: number): Promise<Record<Kind, number>> {
 	const perMessage = await average(
 		sql,

@@ -131,7 +131,6 @@ const intoEvents: Insertion = {
 	conflict: '',
 };
 
-/** An unsubscription applies to the address of the mail and to the subscriber's current address. */
 function addressesOf({ event, receiver: { to_key, moved_to } }: Recorded): string[] {
 	return event.type === 'UNSUBSCRIBED' ? [...new Set([to_key, moved_to ?? to_key])] : [to_key];
 }
@@ -148,7 +147,7 @@ function changeRecipient(sql: Sql, recipients: Recipients, scope: UnsubscribeSco
 			recipients.stop({ address, list_id, reason: 'UNSUBSCRIBED', source: 'RECIPIENT', now });
 	} else if (event.type === 'HARDBOUNCED') {
 		recipients.stop({ address, list_id: null, reason: 'HARDBOUNCED', source: 'BOUNCE', now });
-		// A bounce report may arrive while a retry waits; cancel the retry.
+		// A bounce report may arrive while a retry waits.
 		if (message?.state === 'deferred' || message?.state === 'queued') {
 			cancelMessage(sql, message.id, null);
 			message.state = 'canceled';

@@ -3,7 +3,7 @@ import type { SendResult, Uuid } from '../../api/records.js';
 import type { IdempotencyKey } from '../campaigns.js';
 import { insertInto, parseStored, type Sql } from './sql.js';
 
-/** Keys expire after a day. A clock that was set ahead may expire keys early. */
+/** A clock that was set ahead may expire keys early. */
 export async function findKey<Answer>(sql: Sql, { scope, key, fingerprint }: IdempotencyKey, now: Micros) {
 	const row = await sql.get<{ fingerprint: string; submission: Uuid; campaign: Uuid | null; answer: string }>(
 		`SELECT fingerprint, submission_id AS submission, campaign, answer

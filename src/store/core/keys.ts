@@ -2,7 +2,7 @@
  * The keyring, DKIM keys, hashes of API tokens, and the encryption (wrapping) of stored secrets by AES-256-GCM.
  *
  * Wrapping keys are not in the database, so a copy of the database reveals no secret. Each wrapped secret is bound to
- * its row. Moving it to a column that users see does not reveal it.
+ * its row. If someone moves a secret to a column that users see, unwrapping fails.
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { StoreError } from '../../api/errors.js';
@@ -101,7 +101,6 @@ async function rewriteSecrets(sql: Sql, as: 'wrapped' | 'plain'): Promise<void> 
 	}
 }
 
-/** Returns the current keys of a purpose, newest first, and then the keys that retire after `since`. */
 export async function findKeys(
 	sql: Sql,
 	purpose: string,

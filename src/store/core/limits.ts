@@ -1,13 +1,12 @@
 /**
  * Limits on sending, shared by all processes: at most N messages in any period of the window's length.
  *
- * A leased message takes one place in each of its limits (`limit_holds`). When its outcome is recorded or its lease
- * ends, the message becomes a use (`limit_uses`) for one window. A message that the worker returns unsent frees its
- * place.
+ * A leased message takes one place in each of its limits (`limit_holds`). After the lease, a message that may have been
+ * sent counts in `limit_uses` for one window. A message that the worker returns unsent frees its place.
  *
  * A message whose limit is full is set aside: `limit_waiting` names it, and its `wake_at` is `setAside`. `limit_rooms`
- * stores when a lease checks the limit again. The lease wakes only as many messages as the limit allows. A million
- * messages to one domain thus do not delay others.
+ * stores the time at which a lease checks the limit again. The lease wakes only as many messages as the limit allows. A
+ * million messages to one domain thus do not delay others.
  */
 import { domainOf } from '../../api/address.js';
 import type { MessageScope } from '../../api/capabilities.js';
@@ -113,7 +112,7 @@ export class Limiter {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
 
-	/** True after the lease has set aside `mostAtOnce` messages of this lane. The lane may have more due messages. */
+	/** A full lane may have more due messages. */
 	get isLaneFull(): boolean {
 		return this.#aside >= mostAtOnce;
 	}
@@ -165,9 +164,6 @@ export class Limiter {
 		return woken.some(({ length }) => length > 0);
 	}
 
-	/**
-	 * Takes candidates until `most` are taken or the lane is full. A taken candidate counts against its limits at once.
-	 */
 	async admit<One extends Candidate>(candidates: readonly One[], most: number): Promise<One[]> {
 		const counted = candidates.map((candidate) => ({
 			candidate,
@@ -288,7 +284,7 @@ export async function readHolds(sql: Sql): Promise<HoldRow[]> {
 /** The longest time that a lease waits for the database after it has read the clock. */
 const mostWait: Micros = 10 * microsPerSecond;
 
-/** Returns when the message was sent at the latest; `open` if it may still be sent, null if it was not sent. */
+/** Returns the latest time at which the message may have been sent. `open`: may still be sent. Null: not sent. */
 function usedAt(hold: HoldRow, now: Micros): Micros | 'open' | null {
 	const isSame = hold.message_fence === hold.fence;
 	// A worker sends nothing after the end of its lease.

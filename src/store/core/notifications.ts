@@ -109,7 +109,6 @@ async function findDue(
 	const limit = Math.min(share, max);
 	if (limit <= 0) return [];
 	return await sql.all<DueRow>(
-		// Uses the index webhook_deliveries_turn (webhook_id, due_at).
 		`SELECT id, uuid, payload, attempts, attempts_before, fence
 		FROM webhook_deliveries ${sql.dialect.using('webhook_deliveries_turn')}
 		WHERE webhook_id = ? AND due_at IS NOT NULL AND due_at <= ?

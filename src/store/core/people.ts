@@ -157,7 +157,7 @@ async function leftOutOf(sql: Sql, email_key: EmailKey, forms: readonly string[]
 		.map((row) => toLeftOut(row, row.error));
 }
 
-/** Finds campaigns and send calls that left the address out. A send call may name a campaign that has no row. */
+/** A send call may name a campaign that has no row. */
 async function leftOutByName(sql: Sql, email_key: EmailKey): Promise<LeftOut[]> {
 	const rows = await sql.all<
 		LeftOutRow & { detail: string | null; list: string | null; other: string | null }

@@ -1,4 +1,3 @@
-/** Heartbeats of processes, leases of lost processes, and the proven time of the database. */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { type Micros, microsPerDay, microsPerSecond } from '../../api/datetime.js';
@@ -11,7 +10,7 @@ export const heartbeatEveryMicros: Micros = 5 * microsPerSecond;
 
 export interface ProcessIdentity {
 	id: string;
-	/** `serve`, `worker`, `cli` or `send`. A command starts as `cli`, and becomes `send` at its first lease. */
+	/** `serve`, `serve --no-worker`, `worker`, `cli` or `send`. A `cli` process becomes `send` at its first lease. */
 	role: string;
 	host: string;
 	pid: number;
@@ -35,7 +34,6 @@ export function endBeat(sql: Sql, me: ProcessIdentity): void {
 	sql.write('DELETE FROM processes WHERE id = ?', [me.id]);
 }
 
-/** Like `findFresh`, but omits processes that have certainly ended although their heartbeat has not expired. */
 export async function findOthers(sql: Sql, me: ProcessIdentity, now: Micros): Promise<LiveProcess[]> {
 	return (await findFresh(sql, me, now)).filter((other) => !isLost(other));
 }
@@ -121,7 +119,7 @@ function isRunning(pid: number): boolean {
 
 const longestLease: Micros = 600 * microsPerSecond;
 
-/** Ends leases of lost processes that were last heard before `heardBefore`. A suspended process keeps its leases. */
+/** A suspended process keeps its leases. */
 export async function reclaimLeases(
 	sql: Sql,
 	{ me, heardBefore, now }: { me: ProcessIdentity; heardBefore: Micros; now: Micros },
@@ -143,7 +141,6 @@ export async function reclaimLeases(
 				[now, lane, now, now + longestLease, owners],
 			);
 		}
-		// Uses the index webhook_deliveries_due.
 		await sql.run(
 			`UPDATE webhook_deliveries
 			SET due_at = ?
@@ -169,7 +166,10 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 	}
 }
 
-/** Retention uses the proven time, because the machine's clock may be years ahead. The steady clock advances it. */
+/**
+ * Retention uses the proven time, because the machine's clock may be years ahead. The proven time advances with the
+ * steady clock.
+ */
 interface Proven {
 	at: Micros;
 	boot: string;
@@ -182,13 +182,12 @@ interface Proven {
 /** A clock ahead by less than this needs no proof. */
 const slack: Micros = 3_600 * microsPerSecond;
 
-/** Returns the clock's time, or the proven time if the clock is more than `most` ahead of it. */
 export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): Promise<Micros> {
 	const kept = await read(sql);
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** Accepts a clock that is far ahead after a day of agreement with the steady clock, if that day has a message. */
+/** Accepts a clock that is far ahead after a day of agreement with the steady clock. A message must exist from that day. */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

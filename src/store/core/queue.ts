@@ -22,7 +22,7 @@ interface LeaseCommand extends Omit<Command<'lease'>, 'perSecond'> {
 }
 
 export function createQueue(sql: Sql) {
-	// If the last lease had limits, the next one reads their use in its first round trip.
+	// If the last lease had limits, the next lease reads how full the limits are in its first round trip.
 	let isLimited = false;
 	const leaseSlice = async ({ perSecond, ...command }: Command<'lease'>) => {
 		const { scope, now } = command;
@@ -76,7 +76,6 @@ async function lease(sql: Sql, command: LeaseCommand, open: OpenLanes): Promise<
 	if (command.alone) for (const { lane } of open.bulk) await loseLeases(sql, { ...command, lane });
 	const leased: Leased[] = [];
 	const take = async (lane: number, max: number, leave_by: Micros | null = null) => {
-		// Uses the index messages_due (lane, wake_at, id).
 		const messages = `${sql.dialect.using('messages_due')} WHERE lane = ? AND wake_at IS NOT NULL AND wake_at <= ?`;
 		const due = { messages, values: [lane, command.now], order: ['wake_at', 'id'] };
 		const taken = await takeUntilFull(sql, { ...command, leave_by }, max, due);
@@ -236,7 +235,7 @@ interface Shared {
 	send_window: string | null;
 	stopped: EmailKey[];
 	/**
-	 * `shared`: the submission's messages without variables share calls of the send API. `own`: all its messages share
+	 * `own`: all messages of the submission share calls of the send API. `shared`: only messages without variables share
 	 * calls. Null: SMTP.
 	 */
 	calls: 'shared' | 'own' | null;
@@ -292,9 +291,9 @@ async function toLeased(
 }
 
 /**
- * Returns the date of the mail, from which retries are timed: the latest of creation, release and planned start. With a
- * send window, the date is the time of the first attempt. After a final outcome, the date is the time of the first
- * attempt since then.
+ * Returns the date of the mail; retries are timed from this date. It is the release or the planned start, whichever is
+ * later. Without a release, the creation counts. With a send window, it is the first attempt. In a repeated send, it is
+ * the first attempt after the final outcome.
  */
 async function beganAt(
 	sql: Sql,
@@ -309,7 +308,6 @@ async function beganAt(
 	return tries[final + 1]?.at ?? now;
 }
 
-/** The lanes of the queue: one for each open campaign, and two for other messages. */
 interface OpenLanes {
 	hasTransactional: boolean;
 	/** Excludes campaigns whose window is closed. `leave_by`: the end of the window. `isDue`: a message is due. */
@@ -347,7 +345,7 @@ async function withOpenWindow(
 	return open;
 }
 
-/** Sorts lanes by the longest wait, so that each gets a turn even among many. */
+/** Sorts campaigns by their last lease, so that each campaign gets a turn even among many. */
 async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promise<OpenLanes> {
 	if (scope !== null) {
 		const [from, condition, id] =
@@ -387,7 +385,7 @@ async function lanesOf(sql: Sql, scope: MessageScope | null, now: Micros): Promi
 	};
 }
 
-/** Call it last: its row locks last until the lease commits. It writes in lane order, so leases cannot deadlock. */
+/** Call it last: it locks campaigns until the lease commits. It writes in lane order, so leases cannot deadlock. */
 function endTurns(
 	sql: Sql,
 	{ open, served, now }: { open: OpenLanes; served: readonly number[]; now: Micros },
@@ -463,7 +461,7 @@ export async function loseLeases(
 	{ lane, owner, now }: { lane: number; owner: string | null; now: Micros },
 ): Promise<void> {
 	const leased = await sql.all<{ id: number; uuid: string; fence: number; called: number | null }>(
-		// Uses the index messages_due (lane, wake_at). Messages whose lease has ended are due already.
+		// Messages whose lease has ended are due already.
 		`SELECT id, uuid, fence, called
 		FROM messages ${sql.dialect.using('messages_due')}
 		WHERE lane = ? AND wake_at IS NOT NULL AND wake_at > ? AND state = 'leased' AND lease_owner IS DISTINCT FROM ?`,

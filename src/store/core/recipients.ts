@@ -1,4 +1,4 @@
-/** Stops mail to people. Writes a lasting suppression together with the subscribers that it makes inactive. */
+/** Stops mail to people. A lasting suppression also deactivates the subscribers with its address. */
 import type { EmailKey } from '../../api/address.js';
 import type { Micros } from '../../api/datetime.js';
 import type { SuppressionReason, SuppressionSource } from '../../api/suppressions.js';

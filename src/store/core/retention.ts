@@ -1,4 +1,3 @@
-/** Deletes expired data in slices, and keeps the data that links in sent mails need. */
 import { specIdentity } from '../../api/campaign-identity.js';
 import { type Micros, microsPerDay } from '../../api/datetime.js';
 import { canonicalJson } from '../../api/json.js';
@@ -31,7 +30,6 @@ interface Expiry {
 	slice: number;
 }
 
-/** Webhook deliveries expire after 30 days; idempotency keys, uploads and heartbeats after one; others by settings. */
 export const expiries: readonly Expiry[] = [
 	{
 		drop: whileFull((sql, { now, limit }) =>
@@ -174,7 +172,6 @@ async function dropOfCampaigns(sql: Sql, { now, limit }: SliceOfExpired): Droppe
 	return { next: null };
 }
 
-/** Deletes the records of people whom expired send calls left out. Begins with the oldest calls. */
 async function dropLeftOut(
 	sql: Sql,
 	{ now, limit }: { now: Micros; limit: number },
@@ -235,7 +232,7 @@ async function dropMessages(sql: Sql, command: SliceOfExpired): Dropped {
 
 const ofMessage = ['message_firsts', 'events', 'attempts', 'bounce_reports', 'limit_holds', 'limit_waiting'];
 
-/** Tables with sums over deleted messages, which reports add: the key columns, then the counts. */
+/** These tables keep sums over deleted messages for reports. Each entry lists the key columns, then the counts. */
 const sums = {
 	deleted_links: ['campaign, content_sha256, link, audience', 'clicks', 'messages'],
 	deleted_bounced: ['tag, campaign, sent, soft, hard', 'count'],
@@ -275,7 +272,10 @@ function addToSums(sql: Sql, ids: string): void {
 	add('deleted_joined', `${states('s.campaign')} AND s.campaign IS NOT NULL AND g.id IS NULL`);
 }
 
-/** Deletes a submission without messages. Only empties it if a campaign or links in its mails need it. */
+/**
+ * Deletes a submission that has no messages left. If a campaign or a link in its mails needs the submission, empties it
+ * instead.
+ */
 async function dropSubmission(
 	sql: Sql,
 	{ seq, campaign, campaign_seq, content_sha256, envelope }: LeavingRow,

@@ -24,7 +24,7 @@ interface LeasedRow {
 	lease_owner: string | null;
 }
 
-/** Returns one answer per settlement. Changes nothing if another worker has leased the message since. */
+/** Changes nothing if another worker has leased the message since. */
 export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
 	if (settlements.length === 0) return [];
 	const sent = settlements.filter(isSent);

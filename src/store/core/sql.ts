@@ -5,7 +5,7 @@ import { filledSubject } from '../../api/variables.js';
 import { damaged } from '../errors.js';
 import type { PageOf, Slice, Written } from '../store.js';
 
-/** The database as operations see it. An operation runs its SQL in the transaction that the driver has begun. */
+/** An operation runs its SQL in the transaction that the driver has begun. */
 
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
@@ -60,7 +60,7 @@ export interface Insertion {
 
 export interface NumberedInsertion extends Insertion {
 	key: string;
-	/** The column that `insertAll` returns: equal to `key` if the caller gives each row an unused id. */
+	/** The column that `insertAll` returns. If it is `key`, the caller must give each row an unused id. */
 	id: string;
 }
 
@@ -86,7 +86,7 @@ export interface Sql {
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
 	/** Returns rows as arrays in column order. For hundreds of rows, arrays take half the time of objects. */
 	tuples<Row extends readonly unknown[]>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
-	/** Returns the rows for each set of values, in the order of the sets. PostgreSQL runs one statement for all. */
+	/** Returns the rows for all sets of values. PostgreSQL runs one statement, and may return the rows in any order. */
 	allOf<Row>(text: string, columns: Columns, sets: readonly (readonly SqlValue[])[]): Promise<Row[]>;
 	run(text: string, values?: readonly SqlValue[]): Promise<Changed>;
 	/** On PostgreSQL, does not wait, which saves a round trip. An error makes the next query or COMMIT fail. */
@@ -145,7 +145,6 @@ export interface Conditions {
 	values: SqlValue[];
 }
 
-/** Joins conditions with AND. Leaves out conditions that have an undefined value. */
 export function conditionsOf(
 	conditions: readonly (readonly [condition: string, ...values: (SqlValue | undefined)[]])[],
 ): Conditions {
@@ -287,7 +286,7 @@ export async function selectPage<Row, Record>(
 	return { count, results: rows.map(toRecord) };
 }
 
-/** Returns the first `limit` of `limit + 1` rows. `next`: the key of the last one, or null if no row follows. */
+/** Expects up to `limit + 1` rows. `next`: the key of the last shown row, or null if no row follows. */
 export function sliceOf<Row>(rows: readonly Row[], limit: number, keyOf: (row: Row) => number) {
 	const shown = rows.slice(0, limit);
 	const last = shown.at(-1);

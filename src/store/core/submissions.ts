@@ -222,7 +222,7 @@ export interface KnownPerson extends Person {
 	disable_reason: string | null;
 }
 
-/** Finds the subscriber of the address in the list. Without a list, the address must be in a single list. */
+/** Without `list_id`, returns null for an address that is in several lists. */
 export async function findPerson(
 	sql: Sql,
 	address: EmailKey,
@@ -249,7 +249,6 @@ async function deliverableEnvelope(sql: Sql, envelope: Envelope, now: Micros): P
 	return { ...envelope, cc: envelope.cc.filter(isDeliverable), bcc: envelope.bcc.filter(isDeliverable) };
 }
 
-/** Returns the copy addresses whose suppression forbids mail now. */
 export async function stoppedCopies(
 	sql: Sql,
 	{ cc, bcc }: Pick<Envelope, 'cc' | 'bcc'>,

@@ -112,7 +112,7 @@ export function createSubscribers(sql: Sql) {
 			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
-		/** Returns only the field errors that depend on stored data, and writes nothing. */
+		/** Returns only the field errors that depend on stored data. */
 		fieldErrors: async (question) => {
 			const { kind, id } = question;
 			if (kind === 'subscriber') {
@@ -260,7 +260,6 @@ async function readSlice<Records>(
 	read: ReadRecords<Records>,
 ): Promise<Records | null> {
 	const { where, values } = conditions(sql, list_id, filter);
-	// Uses the index subscribers_of_list (list_id, id).
 	const query = `SELECT ${shownColumns} FROM subscribers WHERE ${where} AND id > ? ORDER BY id LIMIT ?`;
 	const [isKnown, records] = await sql.together([
 		() => hasList(sql, list_id),
@@ -361,7 +360,7 @@ async function getSubscriber(sql: Sql, list_id: number, id: number): Promise<Sub
 	return row === null ? null : toSubscriber(row);
 }
 
-/** The keys in the API's order, each with its column and form. Columns that are missing here are internal. */
+/** The keys are in the API's order. Columns that are missing here are internal. */
 const members: Readonly<Record<keyof Subscriber, readonly [column: keyof SubscriberRow, form: Form]>> = {
 	id: ['id', 'number'],
 	list_id: ['list_id', 'number'],
@@ -433,7 +432,6 @@ function tupleEncoder(
 	return encoderOf(`[${cells.map(() => '%s').join(',')}]`, cells);
 }
 
-/** The database encodes the rows as JSON. `form` is a format with a %s for each cell. */
 function encoderOf(form: string, cells: readonly string[]): ReadRecords<EncodedSubscribers> {
 	const select = `SELECT '[' || coalesce(string_agg(format('${form}', ${cells.join(', ')}), ','), '') || ']', count(*), max(id)`;
 	return async (sql, query, values) => {

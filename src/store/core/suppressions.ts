@@ -1,4 +1,4 @@
-/** Addresses that get no mail, and why. They outlive subscribers. `recipients.ts` adds them. */
+/** Addresses that get no mail, and why. A suppression outlives its subscribers. `recipients.ts` adds suppressions. */
 import { createHmac } from 'node:crypto';
 import type { EmailKey } from '../../api/address.js';
 import { formatDateTime, type Micros } from '../../api/datetime.js';
@@ -24,7 +24,7 @@ export interface MailTo {
 /** Returns unexpired reasons. An erased person counts as unsubscribed, although no row says so. */
 export type ReasonsAgainst = (mail: MailTo) => Promise<SuppressionReason[]>;
 
-/** Looks once whether suppressions exist, then checks many mails. Callers must not add a suppression meanwhile. */
+/** Reads only once, for many mails, whether suppressions exist. Callers must not add a suppression meanwhile. */
 export async function openSuppressions(sql: Sql, now: Micros): Promise<ReasonsAgainst> {
 	const [[hasAny, hasErased] = [0, 0]] = await sql.tuples<[number, number]>(
 		'SELECT EXISTS (SELECT 1 FROM suppressions), EXISTS (SELECT 1 FROM erased)',
@@ -109,7 +109,7 @@ export async function unwantedBecause(
 	return `not sent: the subscriber is inactive${because}`;
 }
 
-/** Checks many addresses, and reads the keys once. Returns null if no address was erased, as in most databases. */
+/** Returns null if no address was erased, as in most databases. */
 export async function openErased(sql: Sql): Promise<((address: EmailKey) => Promise<boolean>) | null> {
 	if (!(await exists(sql, 'SELECT 1 FROM erased'))) return null;
 	const keys = await erasureKeys(sql);
@@ -129,7 +129,7 @@ export function erasureKeys(sql: Sql) {
 	return findKeys(sql, 'erasure');
 }
 
-/** Without the key, nobody can find the address of a hash by guessing. */
+/** Without `secret`, nobody can find the address by hashing guesses. */
 export function erasedHash(secret: string, address: EmailKey): string {
 	return createHmac('sha256', Buffer.from(secret, 'base64url'))
 		.update('mailctl erased 1\0')

@@ -248,7 +248,7 @@ interface Walk {
 	signal: AbortSignal;
 }
 
-/** Continues after the last copied row. Writes one slice while it reads the next. */
+/** Writes one slice while it reads the next. */
 async function copyTable(
 	{ from, to, table, limit, fold, signal }: Walk & { from: Movable; to: Movable },
 	onCopied: (rows: number) => void,

@@ -45,7 +45,10 @@ interface Means {
 	stop?: AbortSignal | null;
 }
 
-/** `isAlone`: the last write called `Sql.alone`. The next one locks the project at once, to save a restart. */
+/**
+ * `isAlone`: the last write called `Sql.alone`. The next write locks the whole project first, so that it need not start
+ * again.
+ */
 export interface Habit {
 	isAlone: boolean;
 }
@@ -95,9 +98,8 @@ export class Database {
 
 	/**
 	 * Locks the whole project if `holds` is absent or `operate` calls `Sql.alone`. Retries after a lost connection, a
-	 * deadlock or a serialization failure. If COMMIT got no answer, the retry looks for the answer that `receipt` stored.
-	 * If that answer is missing, the retry repeats the write. After `StoreError` "unreachable", the write may have been
-	 * committed.
+	 * deadlock or a serialization failure. If COMMIT got no answer, the retry runs `operate` only if `receipt` finds no
+	 * stored result. After `StoreError` "unreachable", the write may have been committed.
 	 */
 	write<R>(
 		operate: (session: Session) => Promise<R>,

@@ -1,7 +1,4 @@
-/**
- * Migrates a database to this version's schema. `test/store/postgres/schema.long.test.ts` compares its tables
- * with SQLite's.
- */
+/** `test/store/postgres/schema.long.test.ts` compares this schema's tables with SQLite's. */
 import type { Micros } from '../../api/datetime.js';
 import { StoreError } from '../../api/errors.js';
 import type { Sql } from '../core/sql.js';

@@ -225,7 +225,6 @@ function askOf(sql: Sql): Ask {
 	return (text, values = []) => sql.tuples<Row>(text, values);
 }
 
-/** All tables, including those that are not moved. */
 function tableNames(sql: Sql): Promise<string[]> {
 	return column<string>(
 		sql,

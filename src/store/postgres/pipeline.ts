@@ -41,8 +41,7 @@ export function createPipeline(client: ClientBase): Pipeline {
 	const begin = (): RoundTrip => {
 		const trip = new RoundTrip(onEnd);
 		trips += 1;
-		// Wait for the end of the tick: answers arrive together, and operations ask their next questions within the same
-		// tick.
+		// Start at the end of the tick, so that all statements of the tick share the round trip.
 		nextTick(() => {
 			open = null;
 			trip.end();

@@ -5,7 +5,6 @@ import { canParseUrl } from '../../api/schema/url.js';
 import { suggest } from '../../api/suggest.js';
 import { urlsOf } from '../url.js';
 
-/** `postgres://USER:PASSWORD@HOST:PORT/DATABASE?schema=NAME&pool=4&sslmode=…` */
 export interface Place {
 	name: string;
 	schema: string;

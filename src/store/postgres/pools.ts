@@ -114,7 +114,7 @@ interface SilenceOptions {
 
 /**
  * Calls `onGone` if the server vanished silently: its machine lost power, or a proxy dropped the connection. The server
- * is also silent during a long statement, so this asks over another connection whether the statement still runs.
+ * is also silent during a long statement, so a second connection asks whether the statement still runs.
  */
 export function watchSilence(
 	{ client, pipeline }: { client: PoolClient; pipeline: Pipeline },
@@ -143,7 +143,10 @@ export function cutOff(client: PoolClient): void {
 	(client as unknown as { connection: Connection }).connection.stream.destroy(error);
 }
 
-/** Cancels the statement, so that its transaction fails, or else destroys the connection. Never rejects. */
+/**
+ * Cancels the running statement, so that its transaction fails. If the cancel fails, destroys the connection. Never
+ * rejects.
+ */
 export async function cancel(client: PoolClient, config: ClientConfig): Promise<void> {
 	const other = new pg.Client({ ...config, ...timeouts(cancelMs) });
 	other.on('error', () => undefined);

@@ -1,6 +1,6 @@
 /**
- * Recovers a write whose COMMIT got no answer. The transaction also stores its answer in the table `outcomes`. The next
- * try looks for that answer, and repeats the write only if it is missing.
+ * Recovers a write whose COMMIT got no answer. The transaction also stores its result in the table `outcomes`. The next
+ * try returns the stored result, or repeats the write if none is stored.
  */
 import { createCipheriv, createDecipheriv, randomBytes, randomUUID } from 'node:crypto';
 import { deserialize, serialize } from 'node:v8';
@@ -67,7 +67,6 @@ function unseal(key: Buffer, bytes: Uint8Array): unknown {
 
 export async function dropReceipts(sql: Sql, { now, limit }: { now: Micros; limit: number }) {
 	return await sql.run(
-		// Uses the index outcomes_by_time.
 		'DELETE FROM outcomes WHERE op IN (SELECT op FROM outcomes WHERE at <= ? ORDER BY at, op LIMIT ?)',
 		[now - microsPerDay, limit],
 	);

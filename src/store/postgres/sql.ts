@@ -142,7 +142,7 @@ export function createSql(
 	};
 }
 
-/** Binds a column that has the same value in all rows as a single value, because each array costs time. */
+/** Binds a single value for a column whose value is the same in all rows, because each array costs time. */
 function insertion(
 	{ table, columns, conflict }: Insertion,
 	rows: readonly (readonly SqlValue[])[],

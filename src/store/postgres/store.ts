@@ -148,8 +148,8 @@ async function prepare(
 }
 
 /**
- * Recording a bounce locks the whole project, so record the other settlements first, without that lock. The caller
- * repeats settlements that an interruption left out.
+ * Recording a bounce locks the whole project, so record the other settlements first, without that lock. If the second
+ * step fails, the caller repeats both.
  */
 async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) {
 	const rest = settlements.filter(({ outcome }) => !isBounce(outcome));

@@ -1,6 +1,7 @@
 /**
- * Measures the server's clock and sends heartbeats. The leading process also deletes expired data. Its heartbeats
- * extend its term, after which another process leads. A session lock would not last through a pooler.
+ * Measures the server's clock and sends heartbeats. The leading process also deletes expired data. Each heartbeat of
+ * the leader extends its term in the table `leaders`. When a term expires, another process may lead. A session-level
+ * advisory lock would not work through a pooler.
  */
 import { type Clock, type Micros, microsPerMs, microsPerSecond, steadyOf } from '../../api/datetime.js';
 import {
@@ -50,7 +51,10 @@ export class Upkeep {
 		await this.#ticking;
 	}
 
-	/** Ends the heartbeat and the leader's term, so that others need not wait until they expire. Never rejects. */
+	/**
+	 * Deletes this process's heartbeat and its term as leader, so that no process waits for the term to expire. Never
+	 * rejects.
+	 */
 	async end(): Promise<void> {
 		clearInterval(this.#timer);
 		await this.#ticking;

@@ -145,8 +145,8 @@ const logs = ['-wal', '-journal', '-shm'];
 const waitMs = 2_000;
 
 /**
- * Renames the log too, because SQLite would apply the old log to the new file. The database itself may be damaged or
- * missing. Throws "busy_elsewhere" if a process has the database open.
+ * Renames the log too, because SQLite would apply the old log to the new file. Throws "busy_elsewhere" if a process has
+ * the database open.
  */
 export function takeOutOfUse(file: string, state: 'sound' | 'damaged' | 'missing'): OutOfUse {
 	const db = state === 'sound' ? lockAlone(file) : null;
@@ -175,7 +175,7 @@ export function forgetProcesses(copy: string, name: string): void {
 	within(copy, name, (db) => void db.exec('DELETE FROM processes'));
 }
 
-/** Checkpoints and truncates the log. Closing the database would do so too, but would hide a full disk. */
+/** Closing the database would checkpoint the log too, but would hide a full disk. */
 export function closeLog(copy: string, name: string): void {
 	within(copy, name, (db) => void db.pragma('wal_checkpoint(TRUNCATE)'));
 }

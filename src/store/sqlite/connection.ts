@@ -62,7 +62,10 @@ function whileBusy(timeoutMs: number, attempt: () => void): void {
 	}
 }
 
-/** Creates the file before SQLite, for mode 0600 whatever the umask. SQLite gives -wal and -shm the same mode. */
+/**
+ * Creates the file before SQLite does, so that the file has mode 0600 under any umask. SQLite gives -wal and -shm the
+ * same mode.
+ */
 function prepareFile({ path, mode, onCreated }: ConnectionOptions): void {
 	if (path === memoryPath) return;
 	const found = lookAt(path);
@@ -184,7 +187,7 @@ export function translateFailure(error: unknown, path: string, file = path): unk
 	return new StoreError(fault, `${path}: ${reasonOf(code)}`, { cause: error });
 }
 
-/** SQLite's WAL index grows in steps of 32 KiB. If a step fails while less space is free, the disk is full. */
+/** SQLite's WAL index grows in steps of 32 KiB. If a step fails and less space than this is free, the disk is full. */
 const logIndexBytes = 32_768;
 
 export function freeBytes(path: string): number {
@@ -228,8 +231,8 @@ function reasonOf(code: string): string {
 }
 
 /**
- * Returns SQLite's messages about damage. Throws `StoreError` if the disk failed. SQLite shows that only by a message
- * such as `error code=266`, whose lowest byte is SQLITE_IOERR.
+ * Returns SQLite's messages about damage. Throws `StoreError` if the disk failed. SQLite reports a disk failure only in
+ * a text such as `error code=266`. The lowest byte of that code is SQLITE_IOERR.
  */
 export function findDamage(
 	db: Database.Database,

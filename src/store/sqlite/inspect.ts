@@ -83,7 +83,7 @@ function inspectionOf(
 				const pragma = how === 'quick' ? 'quick_check' : 'integrity_check';
 				return findDamage(db, { path, how: pragma, most: mostWords });
 			}),
-		/** Finds a schema object of another program, or null. A foreign trigger would run within mailctl's statements. */
+		/** A trigger of another program would run within mailctl's statements. */
 		findForeign: (): string | null => {
 			const ours = schemaObjects();
 			const all = db.prepare<[], string>(objectsText).pluck().all();

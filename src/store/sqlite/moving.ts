@@ -31,7 +31,7 @@ import { createSql } from './sql.js';
 
 const cacheKiB = 131_072;
 
-/** Returns the tables that a move copies. They have the same columns on SQLite and PostgreSQL. */
+/** The tables that a move copies have the same columns on SQLite and PostgreSQL. */
 export function projectTables(): Table[] {
 	const db = new Database(':memory:');
 	for (const { sql } of migrations) db.exec(sql);

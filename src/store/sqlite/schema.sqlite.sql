@@ -17,7 +17,6 @@ CREATE TABLE settings (
 	updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Processes that have the database open.
 CREATE TABLE processes (
 	id TEXT PRIMARY KEY,
 	role TEXT NOT NULL,
@@ -27,8 +26,8 @@ CREATE TABLE processes (
 	heartbeat_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- One row: the clock on which the queue's times are based. `ahead` is the machine's clock minus its steady clock, which
--- restarts at each boot. `proven` is JSON: the time that has certainly passed, on which retention relies
+-- One row. `ahead` is the machine's clock minus its steady clock, which restarts at each boot. If `ahead` jumps, the
+-- queue's times move with it. `proven` is JSON: the time that retention uses, because the machine's clock may be wrong
 -- (`core/processes.ts`).
 CREATE TABLE clock (
 	id INTEGER PRIMARY KEY CHECK (id = 1),
@@ -106,9 +105,9 @@ CREATE TABLE list_joined (
 	PRIMARY KEY (list_id, quarter, shard)
 ) STRICT, WITHOUT ROWID;
 
--- `email` is '' and `email_folded` is NULL if the value equals `email_key`, so the substring filter reads
--- coalesce(email_folded, email_key). `import_seq` is the last import that contained the address; it shows duplicates in
--- a file.
+-- `email` is '' if the address equals `email_key`. `email_folded` is NULL if the folded address equals `email_key`, so
+-- the substring filter reads coalesce(email_folded, email_key). `import_seq` is the last import that contained the
+-- address. It shows duplicates in a file.
 CREATE TABLE subscribers (
 	id INTEGER PRIMARY KEY,
 	list_id INTEGER NOT NULL REFERENCES lists (id),
@@ -191,7 +190,7 @@ CREATE TABLE import_intents (
 	PRIMARY KEY (import_seq, row)
 ) STRICT, WITHOUT ROWID;
 
--- Shortened hashes of addresses that an import into another service has done, to find duplicates.
+-- Shortened hashes of the addresses that an import into another service has processed, to find duplicates.
 CREATE TABLE import_addresses (
 	import_seq INTEGER NOT NULL REFERENCES imports (seq),
 	hash TEXT NOT NULL,
@@ -220,7 +219,8 @@ CREATE TABLE templates (
 	updated_at INTEGER NOT NULL
 ) STRICT;
 
--- `used_at` is the last submission of the content, to within a day. `dropped_at` is when retention deleted its bodies.
+-- `used_at` is the time of the last submission, or up to a day earlier. `dropped_at` is when retention deleted the
+-- bodies.
 CREATE TABLE contents (
 	sha256 TEXT PRIMARY KEY,
 	subject TEXT NOT NULL,
@@ -269,8 +269,8 @@ CREATE INDEX contents_of_attachment ON content_attachments (sha256);
 -- `owner` is the name of the token that created the campaign; NULL: the database's owner.
 -- `courier` is 'smtp', or 'api' for the send API of a service. No message is leased before `opens_at`.
 -- `dropped_at` is when retention deleted the first messages of the campaign.
--- `is_again` is 1 if the user asked to send the same mail again; a repeated command then finds this campaign.
--- `rate` is the rate that the last command asked for, and the next command uses it.
+-- `is_again` is 1 if the user asked to send the same mail again. Running that command again finds this campaign.
+-- `rate` is the last `--rate` of a command. `campaigns resume` uses this rate by default.
 CREATE TABLE campaigns (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	id TEXT NOT NULL UNIQUE,
@@ -334,14 +334,13 @@ CREATE TABLE campaign_results (
 	error TEXT,
 	PRIMARY KEY (campaign_seq, n)
 ) STRICT, WITHOUT ROWID;
--- The few recipients of a campaign that got no message.
 CREATE INDEX campaign_results_refused ON campaign_results (campaign_seq, n) WHERE to_email IS NOT NULL;
 
 -- Submissions and messages ------------------------------------------------------------------------------------------
 
 -- `context` and `variables` are JSON. `campaign` is the campaign's public UUID. `owner` is as in `campaigns`.
--- `request` is the send call as JSON, without recipients and values that differ between them; NULL: sent by SMTP.
--- `tracking`: whether its messages have a pixel and counted links.
+-- `request` is the call to the send API of a service as JSON, without recipients. It is NULL for mail by SMTP, and
+-- after retention has emptied the row. `tracking`: whether the messages have a pixel and counted links.
 CREATE TABLE submissions (
 	seq INTEGER PRIMARY KEY AUTOINCREMENT,
 	id TEXT NOT NULL UNIQUE,
@@ -363,7 +362,6 @@ CREATE INDEX submissions_of_campaign ON submissions (campaign) WHERE campaign IS
 CREATE INDEX submissions_of_campaign_seq ON submissions (campaign_seq) WHERE campaign_seq IS NOT NULL;
 CREATE INDEX submissions_of_content ON submissions (content_sha256);
 CREATE INDEX submissions_of_tag ON submissions (tag) WHERE tag IS NOT NULL;
--- The few submissions with reply-to, cc or bcc addresses.
 CREATE INDEX submissions_with_copies ON submissions (seq)
 WHERE instr(envelope, '"reply_to":[],"cc":[],"bcc":[]') = 0;
 
@@ -636,7 +634,6 @@ CREATE TABLE deleted_bounces (
 	PRIMARY KEY (campaign, quarter, domain, type, code)
 ) STRICT, WITHOUT ROWID;
 
--- The columns are those of bounced_figures.
 CREATE TABLE deleted_bounced (
 	tag TEXT NOT NULL,
 	campaign TEXT NOT NULL,

@@ -3,7 +3,6 @@ import { secretsOf } from '../core/keys.js';
 import type { Sql as AsyncSql, Dialect, Insertion, SqlValue } from '../core/sql.js';
 import type { WrappingKey } from '../maintenance.js';
 
-/** The core's `Sql` with answers instead of promises, for the core's synchronous twin. */
 export type Sql = {
 	readonly [Name in keyof AsyncSql]: AsyncSql[Name] extends (...given: infer Given) => infer Answer
 		? (...given: Given) => Awaited<Answer>
@@ -58,8 +57,8 @@ function withUnseenLimits(text: string): string {
 }
 
 /**
- * A load inserts this many rows per statement, which saves 12% of the time. With foreign keys, such a load would take
- * twice the time. SQLite would copy each changed page, in case the statement fails halfway.
+ * A load inserts this many rows per statement, which saves 12% of the time. With foreign keys on, SQLite would copy
+ * each changed page to undo a failed statement. The load would then take twice the time.
  */
 const rowsTogether = 16;
 

@@ -67,8 +67,9 @@ const busyTimeoutMs = 10;
 /**
  * A process that is alone loads faster with large groups and a long log. A process beside others pauses after a group,
  * so that the others can write. In the pause it checkpoints the log, because a checkpoint within a commit took half a
- * second. A server does large work in slices, so that requests need not wait; smaller slices would rewrite index pages
- * more often. Its groups are small, so that the main thread can handle answers while the writing thread works.
+ * second. A server does large work in slices, so that requests need not wait. Smaller slices would rewrite index pages
+ * more often. A server's groups are small: its main thread handles the answers of one group while its writing thread
+ * writes the next.
  */
 const paces = {
 	alone: { maxGroupMs: 2_000, maxSliceMs: 2_000, pauseMs: 15, pauseEveryMs: 1_000, logPages: 50_000 },
@@ -233,10 +234,7 @@ export class SqliteStore implements Store {
 		return this.#writer.isTrial ? done : done.then((result) => this.#overwrite(result));
 	}
 
-	/**
-	 * Truncates the log, because deleted data stays in the file and the log until then. Throws `StoreError`
-	 * "not_overwritten" if a reading process or the disk prevents that.
-	 */
+	/** Truncates the log, because deleted data stays in the file and the log until then. */
 	async #overwrite<R>(result: R): Promise<R> {
 		const failed = (why: string, cause?: unknown) => {
 			const text = `it is done, but deleted data is still in ${this.#path}: ${why}`;
@@ -339,9 +337,9 @@ const smallestStep: Micros = microsPerSecond;
 const longestBehind: Micros = 600 * microsPerSecond;
 
 /**
- * Follows steps of the machine's clock (NTP, a machine that slept). The database stores the clock on which the queue's
- * times are based. After a step, the first process that writes moves these times, so that leases and waits keep their
- * length.
+ * Follows steps of the machine's clock (NTP, a machine that slept). The database stores how far the clock is ahead of
+ * the steady clock. After a step, the first process that writes moves the queue's times, so that leases and waits keep
+ * their length.
  */
 class KeptClock {
 	readonly #clock: Clock;
@@ -428,8 +426,8 @@ function readBoot(): string {
 }
 
 /**
- * Due messages stay due, and other messages wait as long as before. If the clock goes back, due messages whose time is
- * later than `now` move too. For a million rows, this takes six seconds.
+ * Due messages stay due, and other messages wait as long as before. After a step back, a due message may have a time
+ * later than `now`, so that time moves too. A million rows take six seconds.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;
@@ -437,7 +435,6 @@ function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	closeHolds(sql, before);
 	for (const lane of openLanes(sql)) {
 		sql.run(
-			// Uses the index messages_due (lane, wake_at).
 			`UPDATE messages
 			SET due_at = due_at + ?, wake_at = CASE wake_at WHEN ${setAside} THEN wake_at ELSE wake_at + ? END
 			WHERE id IN (

@@ -87,7 +87,7 @@ describe('mailctl api', () => {
 		]);
 	});
 
-	it('names the scopes that a 403 requires', async () => {
+	it('prints the token’s scopes and the needed scopes after a 403', async () => {
 		const headers = { 'x-accepted-scopes': 'read', 'x-token-scopes': 'send' };
 		const wire = always({ status: 403, headers, body: '{"detail":"No."}' });
 		const { code, stderr } = await cli([...base, 'GET', '/x/'], { connect: wire.connect });
@@ -206,7 +206,7 @@ describe('a raw request that changes data', () => {
 		return home;
 	}
 
-	it('is printed instead of sent in a dry run, but GET requests are sent', async () => {
+	it('is printed in a dry run, which sends only requests that read data', async () => {
 		const wire = always({ body: '{}' });
 		const { code, stdout } = await cli([...base, 'DELETE', '/sub/lists/1/', '-n', '-o', 'json'], {
 			connect: wire.connect,

@@ -70,7 +70,7 @@ async function expectRoad(call: Call, write: (text: string) => Promise<string>, 
 }
 
 describe('apply and diff', () => {
-	it('show and make changes until a database matches a file', async () => {
+	it('show or make the changes that a database needs to match a file', async () => {
 		const { run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const settings = 'settings: { time_zone: Europe/Oslo }\n';
@@ -78,7 +78,7 @@ describe('apply and diff', () => {
 		expect(await run(['engine', 'settings', 'get', 'time_zone'])).toMatchObject({ stdout: 'Europe/Oslo\n' });
 	});
 
-	it('show and make changes until a mailctl server matches a file', async () => {
+	it('show or make the changes that a mailctl server needs to match a file', async () => {
 		const { db, run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const server = await startServer(db, ['--no-worker']);
@@ -91,7 +91,7 @@ describe('apply and diff', () => {
 	});
 
 	it.skipIf(noDjango !== null)(
-		'show and make changes until another service matches a file, but reject templates',
+		'show or make the changes that another service needs to match a file, but reject templates',
 		async () => {
 			const { write } = await place();
 			const django = await startDjango();
@@ -167,10 +167,10 @@ describe('apply and diff', () => {
 			': lists[0]: unknown key "email_raeson": did you mean email_reason?',
 		],
 		['lists:\n  - name: A', ': lists[0]: email_reason is missing'],
-		['lists:\n  - name: A\n    email_reason: [x]', ': lists[0].email_reason: it must be a text'],
+		['lists:\n  - name: A\n    email_reason: [x]', ': lists[0].email_reason: must be text'],
 		['lists:\n  - {name: B, email_reason: y}\n  - {name: B, email_reason: y}', ': lists[1]: "B" is already'],
-		['lists: {name: A}', ': lists: it must be a list'],
-		['webhooks: [{url: x, type: OPEND}]', 'webhooks[0].type: it must be one of OPENED'],
+		['lists: {name: A}', ': lists: must be a list'],
+		['webhooks: [{url: x, type: OPEND}]', 'webhooks[0].type: must be one of OPENED'],
 		[
 			`webhooks: [{url: "https://x.example", type: OPENED, login: a, password: "$${'{NOT_THERE}'}"}]`,
 			'the variable NOT_THERE is not set',
@@ -178,7 +178,7 @@ describe('apply and diff', () => {
 		['webhooks: [{url: "https://x.example", type: OPENED, login: a}]', 'a login needs a password'],
 		['templates: [{name: T, text_body_file: none.txt}]', 'none.txt: no such file'],
 		['settings: {colour: red}', 'unknown setting "colour"'],
-		['[1, 2]', 'it must have keys with values'],
+		['[1, 2]', 'must have keys with values'],
 		['lists:\n\t- name: A', ':2:1: Tabs are not allowed as indentation'],
 	])('reject the file %j and print the position of the error', async (text, words) => {
 		const { run, write } = await place();
@@ -201,7 +201,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('make only the remaining changes once the file’s rejected change is corrected', async () => {
+	it('stop at a rejected change, and resume there once the user has corrected the file', async () => {
 		const { run, write } = await place();
 		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
 		const { code, stderr } = await run(['apply', '-f', file]);

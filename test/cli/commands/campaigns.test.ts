@@ -70,7 +70,7 @@ describe('mailctl campaigns', () => {
 			expect((await project.run(['campaigns', verb, 'sprung-news'])).code).toBe(3);
 	});
 
-	it('reports each recipient once and each rate with its denominator, in every format', async () => {
+	it('counts each recipient once, and prints the denominator of each rate', async () => {
 		const names = ['ann', 'bob', 'gone', 'slow', 'left'];
 		const mail = await startSmtpSink({
 			onRcptTo: ({ address }, _, done) => {
@@ -168,7 +168,7 @@ describe('mailctl campaigns', () => {
 		expect((await project.run(['campaigns', 'links', 'unknown'])).code).toBe(3);
 	});
 
-	it('counts messages that send --to adds to the campaign', async () => {
+	it('counts each message that was added to the campaign by send --to', async () => {
 		const { id, name } = (await project.json([...agreed, '--again', '--campaign', 'joined'])) as Sent;
 		await project.json([...single, '--campaign', name]);
 		expect(await project.json(['messages', 'list', '--campaign', name])).toHaveLength(3);

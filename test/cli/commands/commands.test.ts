@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 
-it('mailctl commands states for every command whether it writes data', async () => {
+it('mailctl commands prints whether each command writes data', async () => {
 	const { stdout } = await cli(['commands', '-o', 'json']);
 	const rows: { command: string; writes: boolean }[] = JSON.parse(stdout);
 	const reading = rows.filter(({ writes }) => !writes).map(({ command }) => command);

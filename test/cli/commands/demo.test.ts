@@ -51,7 +51,7 @@ describe('mailctl demo', () => {
 		const demo = await cli(['demo', '--keep', kept, '-q']);
 		expect(demo.code).toBe(0);
 		expect((await readdir(join(kept, 'mails'))).length).toBe(1000);
-		const [, looks = ''] = demo.stdout.split('To look at it:\n');
+		const [, looks = ''] = demo.stdout.split('To explore the database:\n');
 		const lines = looks.trimEnd().split('\n');
 		expect(lines.map((line) => line.replace(/--db .*demo\.db'/, '--db DB'))).toEqual([
 			'  mailctl --db DB subscribers list --list Readers',

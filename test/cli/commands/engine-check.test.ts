@@ -82,7 +82,7 @@ describe('engine check', () => {
 		['bounced_figures', "INSERT INTO bounced_figures VALUES (1, -1, 1, '', '', 0, 2)", 'hard = 1'],
 		['list_joined', 'INSERT INTO list_joined VALUES (1, 1, 0, 5)', 'quarter = 1'],
 		['counters', "UPDATE counters SET count = 9 WHERE name = 'messages'", 'count = 9'],
-	])('removes figures without matching rows if --repair is given: %s', async (table, tampering, where) => {
+	])('corrects a wrong figure in the table %s if --repair is given', async (table, tampering, where) => {
 		const { db, json } = await mailed();
 		spoil(db, tampering);
 		expect(await json(['engine', 'check'], { code: 11 })).toMatchObject({ ...well, figures: 1 });
@@ -108,7 +108,7 @@ describe('engine check', () => {
 		await writeFile(db, bytes);
 		for (const log of ['-wal', '-shm']) await rm(db + log, { force: true });
 		const { code, stderr } = await run(['engine', 'check', '--repair']);
-		const hint = `hint: stop all processes that use it, keep a copy, then run mailctl --db ${db} engine restore BACKUP\n`;
+		const hint = `hint: stop all processes that use the database, copy the file, then run mailctl --db ${db} engine restore BACKUP\n`;
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining(hint) });
 		expect(await readFile(db)).toEqual(bytes);
 	});

@@ -58,7 +58,7 @@ describe('mailctl engine init', () => {
 		['NEWS@example.com', '"Our, news" <NEWS@example.com>'],
 		['Other <news@example.com>', 'Other <news@example.com>'],
 		['plain@example.com', 'plain@example.com'],
-	])('stores the sender’s name, which send --from %s uses unless --from contains a name', async (from, expected) => {
+	])('stores the sender’s name, so that send --from %s uses the sender %s', async (from, expected) => {
 		const project = await makeProject({ smtp: 9 });
 		await project.json(['engine', 'init', '--sender', '"Our, news" <news@example.com>']);
 		await project.json(['engine', 'init', '--sender', 'plain@example.com']);
@@ -149,7 +149,7 @@ describe('mailctl engine', () => {
 			);
 	});
 
-	it('settings suggests a name for a misspelt setting', async () => {
+	it('settings set suggests the right name for a misspelt setting', async () => {
 		const project = await makeProject();
 		expect(await project.run(['engine', 'settings', 'set', 'sendlimit', '3/1m'])).toMatchObject({
 			code: 2,

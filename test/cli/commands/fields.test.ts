@@ -17,7 +17,7 @@ describe('mailctl fields', () => {
 			await project.json(['subscribers', 'create', '-l', '1', '--email', email, '--meta', 'city=Oslo']);
 	};
 
-	it('changes the name of a field and the variable of an unused field without confirmation', async () => {
+	it('renames a field, or a variable that no subscriber uses, without confirmation', async () => {
 		expect(await project.json(['fields', 'update', 'city', '--name', 'Town'])).toEqual({
 			...city,
 			name: 'Town',
@@ -29,7 +29,7 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('requires both the name and the variable with update --replace', async () => {
+	it('rejects update --replace if the variable is missing', async () => {
 		const { code, stderr } = await project.run(['fields', 'update', 'city', '--name', 'X', '--replace']);
 		expect({ code, stderr }).toEqual({ code: 5, stderr: 'error: variable: This field is required.\n' });
 	});

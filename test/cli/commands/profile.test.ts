@@ -293,13 +293,13 @@ describe('the token of a profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('does not pass to a new profile of the same name', async () => {
+	it('is deleted when a new profile with the same name is created', async () => {
 		const home = await homeWith({ profiles: {} }, stored);
 		await run(home, ['profile', 'add', 'prod', '--base-url', 'https://other.example']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('is removed by logout, which warns if MAILCTL_TOKEN still has a token', async () => {
+	it('is removed by logout, which warns if MAILCTL_TOKEN still contains a token', async () => {
 		const home = await homeWith({ profile: 'prod', profiles: { prod: { baseUrl: url } } }, stored);
 		const { code, stdout, stderr } = await run(home, ['logout', '-o', 'json'], {
 			env: { MAILCTL_TOKEN: 't' },
@@ -367,7 +367,7 @@ describe('mailctl profile', () => {
 		});
 	});
 
-	it('adds a database with preferences', async () => {
+	it('add --use stores a database path and preferences in a new default profile', async () => {
 		const home = await makeHome();
 		const words = ['profile', 'add', 'p', '--db', '/p.db', '--protected', '--set', 'retries=5', '--use'];
 		words.push('--set', 'time-zone=Europe/Oslo');

@@ -109,7 +109,7 @@ describe('a mail server’s refusal of the sender', () => {
 		expect([code, stderr]).toEqual([
 			14,
 			expect.stringMatching(
-				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: nothing is lost: fix it, then .*worker --drain/,
+				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: nothing is lost: allow the sender at the mail server, then run .*worker --drain/,
 			),
 		]);
 	});

@@ -34,7 +34,7 @@ describe('a saved report', () => {
 	});
 	afterAll(() => sink.close());
 
-	it('lists each day’s figures in a CSV file, which --excel adapts to Excel', async () => {
+	it('lists each day’s figures as CSV, with a byte order mark and semicolons if --excel is given', async () => {
 		const header = 'date,created,sent,opened,machine_opened,clicked,machine_clicked';
 		const more = 'unsubscribed,complained,softbounced,hardbounced';
 		const text = `${header},${more}\n2026-11-07,1,1,1,0,0,0,0,0,0,0\n`;
@@ -42,7 +42,7 @@ describe('a saved report', () => {
 		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
 	});
 
-	it('has the same JSON as the printed report, and escapes the campaign name in Markdown', async () => {
+	it('contains the same JSON as the command prints, and escapes the campaign name in Markdown', async () => {
 		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
@@ -57,7 +57,7 @@ describe('a saved report', () => {
 		expect(await saved('part.html', '--last', '7d')).toContain('>Links over the whole life of the campaign<');
 	});
 
-	it('contains the requested chart, in a page or as a picture', async () => {
+	it('contains the chart that --chart requests, in HTML and in SVG', async () => {
 		const pictures = (page: string) => page.match(/(?<=role="img" aria-label=")[^"]*/g) ?? [];
 		const byDay = 'what was sent, opened and clicked by day';
 		const page = async (chart: string) => saved(`${chart}.html`, '--chart', chart);
@@ -107,7 +107,7 @@ describe('a saved report', () => {
 		[['--save', 'r.svg', '--chart', 'none'], '--chart none: a .svg file can have bars, line, heat'],
 		[['--save', 'r.html', '--chart', 'heat', '--human'], '--chart heat cannot be used with'],
 		[['--excel'], '--excel needs --save FILE'],
-		[['--chart', 'heat'], '--chart heat needs --save\nhint: --save FILE.svg draws it\n'],
+		[['--chart', 'heat'], '--chart heat needs --save\nhint: --save FILE.svg draws the chart\n'],
 	])('cannot be written with %j', async (more, message) => {
 		const { code, stderr } = await project.run(['report', ...more, ...now]);
 		expect(code).toBe(2);
@@ -121,7 +121,7 @@ describe('a saved report', () => {
 		};
 		const page = await of('growth.html');
 		expect(page).toContain('<h2>Growth of the lists</h2>');
-		expect(page).toContain('aria-label="subscribers of Readers who came and who left, by day"');
+		expect(page).toContain('aria-label="subscribers who joined or left Readers, by day"');
 		expect(await of('growth.md')).toContain('| Readers | 1 | 1 | 0 | 0 | 0 |');
 		const { lists } = JSON.parse(await of('growth.json')).details;
 		expect(lists).toMatchObject([{ name: 'Readers', active: 1, added: 1 }]);

@@ -153,7 +153,7 @@ describe('mailctl report', () => {
 	});
 
 	describe('on a service without extensions', () => {
-		it('covers days up to the same last day with --last and without dates', async () => {
+		it('counts the days of --last back from the last day of the service’s default report', async () => {
 			const asked: unknown[] = [];
 			const connect = stripped({
 				change: (api) => ({

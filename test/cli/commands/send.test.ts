@@ -41,7 +41,7 @@ describe('mailctl send', () => {
 		expect(textOf(0).match(/^To: .*$/m)?.[0]).not.toContain(',');
 	});
 
-	it('puts the addresses of --bcc into no header', async () => {
+	it('delivers to a --bcc address, but the message does not contain the address', async () => {
 		await project.json([...toAnn, '--cc', 'Carl <carl@example.com>', '--bcc', 'secret@example.com']);
 		expect(sink.received[0]?.to.toSorted()).toEqual([
 			'ann@example.com',
@@ -59,7 +59,7 @@ describe('mailctl send', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: --cc and --bcc would go out with the message to every --to\nhint: add --cc-each to send them all\n',
+				'error: with several --to, --cc and --bcc would get a copy of each message\nhint: add --cc-each to send all these copies\n',
 		});
 		expect(await project.json([...words, '--cc-each'])).toMatchObject({ messages_created: 2 });
 		expect(sink.received.map(({ to }) => to.length)).toEqual([2, 2]);

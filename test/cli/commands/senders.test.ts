@@ -21,7 +21,7 @@ describe('mailctl senders', () => {
 		await project.json(['senders', 'add', 'news@example.com', ...now]);
 	});
 
-	it('lists, adds and removes senders by address in any case, or by id', async () => {
+	it('lists and adds senders, and removes a sender by id or by address in any letter case', async () => {
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
 		expect((await project.run(['senders', 'add', 'b@example.com', '-q'])).stdout).toBe('2\n');
 		expect(await project.json(['senders', 'remove', 'NEWS@example.com', '-y'])).toEqual({ deleted: [1] });
@@ -75,7 +75,7 @@ describe('mailctl senders', () => {
 		['senders', 'add', 'a@example.com'],
 		['senders', 'remove', 'a@example.com', '-y'],
 		['send', '--from', 'a@example.com', '--to', 'b@example.com', '--subject', 'S', '--text', 'T', '-n'],
-	])('reports that the service has no /senders/, except for a dry run of send: %s %s %s %s', async (...words) => {
+	])('reports that the service does not list senders, but allows a dry run of send: %s %s %s %s', async (...words) => {
 		const service = createServer((_, response) => response.writeHead(404).end('<h1>Not Found</h1>'));
 		await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
 		const at = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;

@@ -16,8 +16,8 @@ describe('mailctl serve', () => {
 	});
 });
 
-describe('the start of mailctl serve', () => {
-	it('warns if it cannot send mail, and prints how to log in with the new token', async () => {
+describe('mailctl serve without a mail server', () => {
+	it('warns that messages wait, and prints how to log in with the new token', async () => {
 		const HOME = await makeHome();
 		const { stderr } = await cli(['serve', '--port', '0', '--deadline', '2s'], { env: { HOME } });
 		expect(stderr).toContain(

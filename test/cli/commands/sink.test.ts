@@ -91,11 +91,11 @@ describe('mailctl sink', () => {
 		await mail(await port);
 		expect(await running).toMatchObject({
 			code: 12,
-			stderr: expect.stringContaining('1 of 2 mails came within --wait'),
+			stderr: expect.stringContaining('1 of 2 mails arrived within --wait'),
 		});
 		expect(await start(['--wait', '50ms']).running).toMatchObject({
 			code: 12,
-			stderr: expect.stringContaining('no mail came within --wait'),
+			stderr: expect.stringContaining('no mail arrived within --wait'),
 		});
 	});
 
@@ -169,7 +169,7 @@ describe('mailctl sink', () => {
 		await expect(mail(at)).rejects.toMatchObject({ responseCode: 451 });
 		expect(await running).toMatchObject({
 			code: 74,
-			stderr: expect.stringContaining(`cannot keep a mail in ${dir}: ENOENT`),
+			stderr: expect.stringContaining(`cannot write a mail to ${dir}: ENOENT`),
 		});
 	});
 });

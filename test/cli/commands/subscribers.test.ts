@@ -31,7 +31,7 @@ describe('mailctl subscribers', () => {
 			({ email }) => email,
 		);
 
-	it('shows the record of the API for an id and for an address in any case', async () => {
+	it('shows a subscriber’s API record for an id, or for an address in any letter case', async () => {
 		expect(await project.json(['subscribers', 'list', ...list])).toEqual([ann]);
 		expect(await project.json(['subscribers', 'get', '1', ...list])).toEqual(ann);
 		expect(await project.json(['subscribers', 'get', 'ANN@Example.COM', '-l', '1'])).toEqual(ann);
@@ -152,7 +152,7 @@ describe('mailctl subscribers', () => {
 				'error: nothing to change: give one of --email, --name, --meta, --meta-json, --unset-meta, --active, --inactive',
 				'error: --unset-meta cannot be used with --meta-json or --replace, which replace all variables',
 				'error: --meta and --unset-meta both name "city"',
-				'error: --replace needs --active or --inactive: a PUT without it would activate the subscriber',
+				'error: --replace needs --active or --inactive: without either, a PUT would activate the subscriber',
 				'error: --unset-meta cannot be used with --meta-json or --replace, which replace all variables',
 				"error: use either '--active' or '--inactive', not both",
 			]);

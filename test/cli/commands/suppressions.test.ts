@@ -108,7 +108,7 @@ describe('mailctl suppressions', () => {
 
 		it.each([
 			['next week', 'not a date or duration'],
-			['yesterday', 'past'],
+			['yesterday', 'in the past'],
 		])('prints the valid forms of an expiry if it rejects %s', async (text, why) => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--expires', text]);
 			expect({ code, said: stderr.split('\n')[0] }).toEqual({
@@ -193,7 +193,7 @@ describe('mailctl suppressions', () => {
 					'Bob@Example.com,,2099-01-01,4,duplicate,email: Bob@Example.com is in this file already.',
 					'nobody,,,5,invalid,email: Enter a valid email address: it has no @',
 					'carl@example.com,OTHER,,6,invalid_choice,"reason: ""OTHER"" is not a valid choice."',
-					'dora@example.com,,2020-01-01,7,expired,expires_at: This time is past.',
+					'dora@example.com,,2020-01-01,7,expired,expires_at: This time is in the past.',
 					'',
 				].join('\n'),
 			);
@@ -204,7 +204,7 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, duplicate: 1, rejected: 3 });
 		});
 
-		it('accepts a repeated address if its earlier row was rejected or expires sooner', async () => {
+		it('accepts a later row of an address if the earlier row was rejected or expires sooner', async () => {
 			const rows = [
 				'email,reason,expires_at,date_created',
 				`${ann},MANUAL,2999-12-01,`,
@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('needs no --ignore-unknown to read the corrected rejects file of %s', async (name, text) => {
+		])('reads the corrected rejects file of %s without --ignore-unknown', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({
@@ -310,7 +310,7 @@ describe('mailctl suppressions', () => {
 			expect((await readFile(rejects, 'utf8')).split('\n')[0]).toBe('email;reason;_line;_code;_error');
 		});
 
-		it('understands the words for reasons in files of other services', async () => {
+		it('understands the words that other services use for reasons', async () => {
 			const reasons =
 				'Bounce COMPLAINT hard-bounced HardBounce SpamComplaint ManualSuppression unsubscribed Abgemeldet soft_bounce spam désabonné';
 			const rows = reasons.split(' ').map((word, at) => `${String.fromCharCode(97 + at)}@e.org,${word}\n`);

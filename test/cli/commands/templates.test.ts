@@ -20,7 +20,7 @@ describe('templates', () => {
 		]);
 	});
 
-	it('need a body from an existing file in UTF-8', async () => {
+	it('are rejected without a body, or if the file of the body is missing or not UTF-8', async () => {
 		const latin = await project.file('latin.txt', Buffer.from('Gr\xfc\xdfe', 'latin1'));
 		const refusals = await Promise.all(
 			[[], ['--text-file', '/nowhere'], ['--text-file', project.folder], ['--text-file', latin]].map(

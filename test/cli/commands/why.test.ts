@@ -54,7 +54,7 @@ describe('mailctl why', () => {
 		expect({ code, isHostile: stdout.includes('\x1b') }).toEqual({ code: 0, isHostile: false });
 		expect(stdout.replace(/[0-9a-f-]{36}/, 'ID')).toBe(
 			[
-				'ann@example.com gets no mail: a hard bounce of 2026-11-03 suppressed the address: 550 5.1.1 No such user [31m.',
+				'ann@example.com gets no mail: a hard bounce suppressed the address on 2026-11-03: 550 5.1.1 No such user [31m.',
 				'',
 				'Lists',
 				'  Readers (list 1, subscriber 1): inactive (HARDBOUNCED 2026-11-03 10:00), added 2026-11-03 10:00 by the API or a command',
@@ -94,7 +94,7 @@ describe('mailctl why', () => {
 	it('reports an inactive subscriber', async () => {
 		const { stdout, stderr } = await why('eve@example.com');
 		expect(stdout).toContain(
-			'eve@example.com gets no mail from list Readers: the subscriber is inactive, made so by hand or by an import.',
+			'eve@example.com gets no mail from list Readers: the subscriber is inactive, as set by hand or by an import.',
 		);
 		expect(stderr).toContain('subscribers activate eve@example.com --list 1');
 	});
@@ -106,11 +106,11 @@ describe('mailctl why', () => {
 		await project.json(['suppressions', 'add', 'v@e.org', '--reason', 'HARDBOUNCED', ...now]);
 		const said = async (name: string) => (await why(`${name}@e.org`)).stdout.split('\n')[0];
 		expect(await Promise.all(['x', 'y', 'z', 'u', 'v'].map(said))).toEqual([
-			'x@e.org gets no mail: an import of 2026-11-03 marked the address as bounced.',
-			'y@e.org gets no mail: an import of 2026-11-03 marked the address as a complaint.',
-			'z@e.org gets no bulk mail of any list: an import of 2026-11-03 suppressed the address.',
-			'u@e.org gets no bulk mail of any list: an import of 2026-11-03 marked the address as unsubscribed.',
-			'v@e.org gets no mail: the API or a command of 2026-11-03 marked the address as bounced.',
+			'x@e.org gets no mail: an import suppressed the address on 2026-11-03 (bounced).',
+			'y@e.org gets no mail: an import suppressed the address on 2026-11-03 (complaint).',
+			'z@e.org gets no bulk mail of any list: an import suppressed the address on 2026-11-03.',
+			'u@e.org gets no bulk mail of any list: an import suppressed the address on 2026-11-03 (unsubscribed).',
+			'v@e.org gets no mail: the API or a command suppressed the address on 2026-11-03 (bounced).',
 		]);
 	});
 
@@ -168,7 +168,7 @@ describe('mailctl why', () => {
 			...['--yes', '--expect-count', '0', '--skip-invalid', '--campaign', 'plans', ...later],
 		]);
 		const { stdout } = await why('bob@example.com');
-		expect(stdout).toMatch(/^Campaign plans left it out: .*no value for #plan#\.$/m);
+		expect(stdout).toMatch(/^Campaign plans left out this address: .*no value for #plan#\.$/m);
 	});
 
 	it('prints when planned mail will leave, and that unsubscribing cancels it', async () => {

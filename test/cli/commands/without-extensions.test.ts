@@ -66,7 +66,7 @@ it('an interrupted deletion prints how many subscribers it deleted', async () =>
 describe('subscribers update', () => {
 	const update = ['subscribers', 'update', 'ann@example.com', '-l', 'L'];
 
-	it('merges --meta and --unset-meta into the stored meta', async () => {
+	it('adds the values of --meta, and removes the variables of --unset-meta', async () => {
 		const words = [...update, '--meta', 'plan=pro', '--unset-meta', 'city', '--name', 'Ann'];
 		expect(await project.json(words, { connect: stripped() })).toMatchObject({
 			name: 'Ann',
@@ -84,7 +84,7 @@ describe('subscribers update', () => {
 		expect({ code, stderr }).toEqual({
 			code: 5,
 			stderr:
-				'error: the meta of ann@example.com was changed by another call at the same time; look at it and try again\n',
+				'error: another call changed the meta of ann@example.com at the same time; check the meta and try again\n',
 		});
 	});
 
@@ -178,7 +178,7 @@ describe('a field whose number of subscribers is unknown', () => {
 		expect(await project.json(['fields', 'list'])).toMatchObject([{ variable: 'city' }]);
 	});
 
-	it('needs --confirm VARIABLE for a new variable, but not for a new name', async () => {
+	it('can get another variable only with --confirm VARIABLE, but another name without it', async () => {
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect((await project.run([...rename, '-y'], { connect })).code).toBe(2);
 		expect((await project.run(['fields', 'update', 'city', '--name', 'Town'], { connect })).code).toBe(0);

@@ -234,7 +234,7 @@ describe('delivering through another service', () => {
 		]);
 	});
 
-	it('halves a rejected call until it finds the bad recipient, which the answer does not name', async () => {
+	it('halves a rejected call to find the bad recipient if the answer names no recipient', async () => {
 		const { campaigns, service } = await setUp({
 			react: ({ to }) =>
 				to.includes('p5@example.com')
@@ -377,7 +377,7 @@ describe('a campaign of several send requests for another service', () => {
 		text_body: 'T',
 	};
 
-	it('sends valid requests unchanged, but the same mail only once to each recipient', async () => {
+	it('sends valid requests unchanged, but rejects the same mail to the same recipient', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {

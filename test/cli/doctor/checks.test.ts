@@ -18,7 +18,7 @@ import { sizeText, spanText, untilText } from '../../../src/cli/render/units.js'
 describe('doctor with several checks', () => {
 	const run = (checks: Checks, signal = new AbortController().signal) => runChecks(checks, signal, () => {});
 
-	it('runs the checks of other machines last, but returns findings in the given order', async () => {
+	it('contacts other machines last, but returns findings in the given order', async () => {
 		const begun: string[] = [];
 		const names = ['smtp.login', 'queue.paused', 'dns.spf'];
 		const check = (name: string) => async () => {
@@ -35,7 +35,7 @@ describe('doctor with several checks', () => {
 		expect(findings.map((finding) => finding.check)).toEqual(names.flatMap((name) => [name, name]));
 	});
 
-	it('reports a check that throws as a problem, and one that takes too long as skipped', async () => {
+	it('reports a problem if a check throws, and "skipped" if a check takes too long', async () => {
 		const stop = new AbortController();
 		const checks: Checks = {
 			'queue.paused': () => Promise.reject(new Error('the disk is gone')),
@@ -93,7 +93,7 @@ describe('the text report of doctor', () => {
 		);
 	});
 
-	it('puts long sentences below the check’s name at 50 columns, uses ASCII, and escapes control characters', () => {
+	it('puts long sentences below the check’s name on a narrow terminal, and escapes control characters', () => {
 		const hostile: Finding = { check: 'dns.spf', level: 'ok', message: 'v=spf1 \x1b[2J', fix: null };
 		const shown = [...findings.slice(0, 2), hostile];
 		expect(textReport('news.db', shown, { columns: 50, unicode: false, paint })).toBe(

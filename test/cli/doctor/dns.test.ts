@@ -78,7 +78,7 @@ describe('doctor’s check of SPF', () => {
 			{
 				level: 'warning',
 				message: 'example.com has no SPF record: large providers refuse bulk mail without one',
-				fix: 'example.com. IN TXT "v=spf1 mx ~all" ; with the servers that send for it',
+				fix: 'example.com. IN TXT "v=spf1 mx ~all" ; add the servers that send mail from this domain',
 			},
 		]);
 	});
@@ -128,7 +128,7 @@ describe('a domain that does not exist', () => {
 			{
 				level: 'problem',
 				message: 'example.com does not exist: receivers refuse mail from it',
-				fix: 'correct its spelling, register it, or use another domain',
+				fix: 'correct the spelling of the domain, register it, or use another one',
 			},
 		]);
 		for (const check of ['dns.dkim', 'dns.spf', 'dns.dmarc']) expect(await found(check, 11)).toEqual([gone]);

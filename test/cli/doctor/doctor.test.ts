@@ -141,7 +141,7 @@ describe('the file of a database', () => {
 			{
 				check: 'database.sound',
 				level: 'skipped',
-				message: expect.stringMatching(/^the file has 130 MiB; mailctl .* doctor --full reads all of it$/),
+				message: expect.stringMatching(/^the file is large \(130 MiB\): mailctl .* doctor --full checks it$/),
 				fix: null,
 			},
 		]);
@@ -152,7 +152,7 @@ describe('the file of a database', () => {
 		[0xff, 3, 9],
 		[0, 5, 6],
 		[0, 9, 10],
-	])('is a problem if damaged: byte %d from page %d up to page %d', async (byte, first, end) => {
+	])('is a problem if it is damaged (byte %d fills the pages from %d up to %d)', async (byte, first, end) => {
 		const bytes = await readFile(project.db);
 		bytes.fill(byte, 8192 * first, 8192 * end);
 		await writeFile(project.db, bytes);
@@ -167,7 +167,7 @@ describe('the file of a database', () => {
 		expect(all.some(({ message }) => /\n|\*\*\*/.test(message))).toBe(false);
 	});
 
-	it('is a problem for doctor and for commands that write if it is read-only', async ({ skip }) => {
+	it('is a problem for doctor if it is read-only, and commands that write exit with 74', async ({ skip }) => {
 		if (!makeReadOnly(project.db)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{ level: 'problem', message: expect.stringContaining(`this user may not write to ${project.db}`) },
@@ -176,7 +176,7 @@ describe('the file of a database', () => {
 		expect({ code, stderr }).toMatchObject({ code: 74, stderr: expect.stringContaining('writable') });
 	});
 
-	it('is reported as read-only if its folder with all files is read-only', async ({ skip }) => {
+	it('is reported as read-only if both the file and its folder are read-only', async ({ skip }) => {
 		if (!makeReadOnly(project.folder)) return skip('nothing can be mounted here');
 		expect(await found('database.file', [], 11)).toMatchObject([
 			{
@@ -216,7 +216,7 @@ describe('permissions of files', () => {
 		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
 	}
 
-	it('are corrected by one printed command for a database, its log and its index', async () => {
+	it('are a problem if everyone can read a database; doctor prints one command for all its files', async () => {
 		const writer = new Database(project.db);
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");

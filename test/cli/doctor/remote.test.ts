@@ -96,7 +96,7 @@ describe('doctor on a mailctl server', () => {
 		});
 	});
 
-	const there = 'on the machine of the server, with its --db or --profile:';
+	const there = 'on the machine of the server, with the same --db or --profile as the server:';
 
 	it('reports that no worker is running', async () => {
 		const { code, of } = await doctor(served.url, service, served);
@@ -120,7 +120,7 @@ describe('doctor on a mailctl server', () => {
 		await eventually(async () =>
 			expect(await queue()).toMatchObject({
 				level: 'problem',
-				message: 'it sends nothing: no mail server is configured',
+				message: 'the service sends nothing: no mail server is configured',
 				fix: `${there}\nconfigure a mail server, then test it:\nmailctl engine init --smtp smtp://USER@HOST:587\n${smtp}`,
 			}),
 		);
@@ -136,7 +136,7 @@ describe('doctor on a mailctl server', () => {
 		});
 		await project.json(['engine', 'queue', 'pause', '--reason', 'the mail server moves']);
 		expect(await queue()).toMatchObject({
-			message: expect.stringMatching(/^it sends nothing: .*the mail server moves/),
+			message: expect.stringMatching(/^the service sends nothing: .*the mail server moves/),
 			fix: `${there}\nmailctl engine queue resume`,
 		});
 	});
@@ -146,7 +146,10 @@ describe('doctor on a mailctl server', () => {
 		const { code, of } = await doctor(served.url, wrong, served);
 		expect({ code, clock: of('service.clock') }).toMatchObject({
 			code: 0,
-			clock: { level: 'warning', message: expect.stringMatching(/^its clock is (1 hour|2 hours) ahead of/) },
+			clock: {
+				level: 'warning',
+				message: expect.stringMatching(/^the service's clock is [12] hours? ahead of/),
+			},
 		});
 	});
 });
@@ -177,7 +180,7 @@ describe('an answer from the base URL', () => {
 	it.each([
 		...['<html><title>Welcome</title></html>', '', '{"status": "ok"}', '{"results": []}'],
 		...['{"count": 0, "results": {}}', '[]'],
-	])('with the body "%s" means another service, whose kind and token doctor does not check', async (text) => {
+	])('with the body "%s" comes from another service, so doctor skips the checks service.kind and service.token', async (text) => {
 		const { code, of } = await asked(text);
 		const [answers, kind, token] = ['answers', 'kind', 'token'].map((name) => of(`service.${name}`));
 		expect({ code, answers, kind, token }).toMatchObject({
@@ -193,8 +196,8 @@ describe('an answer from the base URL', () => {
 	});
 
 	it.each([
-		[429, 'warning', 'it answers 429: too many requests'],
-		[503, 'problem', 'it answers 503: the service itself has failed'],
+		[429, 'warning', 'the service answers 429: too many requests'],
+		[503, 'problem', 'the service answers 503: it has failed'],
 		[404, 'problem', '/sub/lists/ answers 404 without lists: this is another service'],
 	])('with status %i is reported as %s', async (status, level, message) => {
 		const { of } = await asked('{}', { status });
@@ -206,7 +209,7 @@ describe('an answer from the base URL', () => {
 		['{"version": {"toString": 1}, "extensions": 7}', 'of unknown version with no extensions'],
 		['{"version": "1.2", "extensions": [{}, "messages", 5]}', '1.2 with messages'],
 		[`{"version": "${'9'.repeat(4_000)}"}`, `${'9'.repeat(99)}… with no extensions`],
-	])('adds its version and extensions to the report only if they are text (%#)', async (members, message) => {
+	])('may contain a version and extensions: doctor ignores values that are not text, and shortens long ones (%#)', async (members, message) => {
 		const root = JSON.stringify({ service: 'mailctl', ...JSON.parse(members) });
 		const { of } = await asked(page, { paths: { '/': root, '/readyz': '{}' } });
 		expect(of('service.kind')).toMatchObject({ level: 'ok', message: `mailctl ${message}` });
@@ -221,7 +224,7 @@ describe('an answer from the base URL', () => {
 		const { of } = await doctor(await listening(server), service);
 		expect(of('service.ready')).toMatchObject({
 			level: 'problem',
-			message: `it is not ready (503): ${'n'.repeat(99)}…`,
+			message: `the service is not ready (503): ${'n'.repeat(99)}…`,
 		});
 	});
 });
@@ -232,7 +235,8 @@ it.each([
 ])('doctor reports a redirect as a problem, and prints where it leads (%#)', async (location, shown) => {
 	const redirect: RequestListener = (_, response) => response.writeHead(301, { location }).end();
 	const { of } = await doctor(await listening(createServer(redirect)), service);
-	expect(of('service.answers')).toMatchObject({ level: 'problem', message: `it redirects to ${shown}` });
+	const message = `the service redirects to ${shown}`;
+	expect(of('service.answers')).toMatchObject({ level: 'problem', message });
 });
 
 describe('doctor with an unusable configuration', () => {
@@ -345,7 +349,7 @@ describe('the connection to a server', () => {
 		});
 	});
 
-	it('without TLS to another machine causes a warning, and exit code 11 with --strict', async () => {
+	it('causes a warning if it leads to another machine without TLS; with --strict, doctor exits with 11', async () => {
 		const offline = [...connection, '--offline'];
 		const { code, of } = await doctor('http://mail.example.com', offline);
 		expect({ code, url: of('connection.url') }).toMatchObject({

@@ -142,7 +142,7 @@ describe('the mail server', () => {
 		const project = await on(server, plain);
 		await project.json(['engine', 'settings', 'set', 'bounce_address', 'bounces@example.com']);
 		const message = `127.0.0.1:${server.port} refuses mail from bounces@example.com: mail: ${answer}`;
-		const remedy = `have the mail server accept that address, or use another: mailctl --db ${project.db} senders add ADDRESS`;
+		const remedy = `allow the sender at the mail server, or use another sender: mailctl --db ${project.db} senders add ADDRESS`;
 		expect(await found(project.db, 'smtp.login')).toEqual([{ level: 'problem', message, fix: remedy }]);
 		expect(await project.run(['engine', 'smtp-test'])).toMatchObject({
 			code: 6,
@@ -174,7 +174,7 @@ describe('the mail server', () => {
 		expect(await found(db, 'smtp.certificate')).toMatchObject([{ level: 'skipped' }]);
 	});
 
-	it('that rejects the password makes doctor and sending commands print how to set the password', async () => {
+	it('rejects a wrong password; doctor and sending commands print how to set the right one', async () => {
 		const sink = await startSmtpSink({
 			onAuth: (_auth, _session, refuse) => refuse(new Error('wrong password')),
 		});
@@ -196,7 +196,7 @@ describe('the mail server', () => {
 			{
 				level: 'warning',
 				message: expect.stringMatching(/^the certificate of 127\.0\.0\.1 expired [\d,]+ days ago$/),
-				fix: 'ask the operator of the mail server to renew it',
+				fix: 'ask the operator of the mail server to renew the certificate',
 			},
 		]);
 	});
@@ -275,7 +275,7 @@ describe('doctor’s check of the queue', () => {
 					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait, which may have been sent since$/,
 				),
 				fix: [
-					'cancel the queued messages that were sent after the backup, then resume:',
+					'messages sent after the backup are queued again: cancel them, then resume:',
 					`mailctl --db ${db} messages list --status queued`,
 					`mailctl --db ${db} messages list --status deferred`,
 					`mailctl --db ${db} messages cancel UUID`,
@@ -374,7 +374,7 @@ describe('doctor’s check of the queue', () => {
 			{
 				level: 'warning',
 				message: expect.stringMatching(
-					`^a worker stopped while preparing message ${message}; it is tried again `,
+					`^a worker stopped while preparing message ${message}; a worker tries again `,
 				),
 				fix: `mailctl --db ${db} messages get ${message}`,
 			},

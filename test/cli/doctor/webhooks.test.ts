@@ -102,7 +102,7 @@ describe('a webhook', () => {
 				{
 					level: 'warning',
 					message: expect.stringMatching(
-						/^webhook 1 \(\S+\) has been failing since \d{4}-\d\d-\d\d \d\d:\d\d UTC: answered 500; it is tried again in 20 minutes$/,
+						/^webhook 1 \(\S+\) has been failing since \d{4}-\d\d-\d\d \d\d:\d\d UTC: answered 500; mailctl tries again in 20 minutes$/,
 					),
 					fix: `mailctl --db ${db} webhooks deliveries 1`,
 				},
@@ -114,7 +114,7 @@ describe('a webhook', () => {
 		const taken = { kind: 'delivered' as const, answer: { ...answer, status: 204 } };
 		expect((await found(await notified(again(0), ago(3), taken))).findings).toMatchObject([{ level: 'ok' }]);
 		expect((await found(await notified(again(0), ago(30), taken))).findings).toMatchObject([
-			{ level: 'warning', message: expect.stringMatching(/: answered 500; it is tried again now$/) },
+			{ level: 'warning', message: expect.stringMatching(/: answered 500; mailctl tries again now$/) },
 		]);
 	});
 });

@@ -8,7 +8,7 @@ const days = [
 ];
 
 describe('the bar chart', () => {
-	it('draws sent and opened on the same scale, which has round numbers', () => {
+	it('draws sent and opened mail on one axis with round numbers', () => {
 		expect(barChart(days, { width: 44, unicode: true })).toEqual([
 			'           ██ sent  ░░ opened',
 			'2026-11-15                                0',
@@ -29,7 +29,7 @@ describe('the bar chart', () => {
 		}
 	});
 
-	it.each([3, 11, 21, 1_137, 5_001, 61_000])('fills most of its axis with the longest bar: %i', (sent) => {
+	it.each([3, 11, 21, 1_137, 5_001, 61_000])('draws a single bar of %i along most of the axis', (sent) => {
 		const lines = barChart([{ date: 'a', sent, opened: 0 }], { width: 80, unicode: true });
 		const filled = lines[1]?.match(/█/g)?.length ?? 0;
 		expect(filled / (lines.at(-2) ?? '').trim().length).toBeGreaterThanOrEqual(0.74);
@@ -39,7 +39,7 @@ describe('the bar chart', () => {
 		expect(barChart(days, { width: 60, unicode: false }).join('')).toMatch(/^[\x20-\x7e]*$/);
 	});
 
-	it('draws a bar even for one mail beside a million', () => {
+	it('draws a bar for a day with one mail even if another day has a million', () => {
 		const lines = barChart(
 			[
 				{ date: 'a', sent: 1, opened: 1 },

@@ -38,7 +38,7 @@ describe('a report on a terminal', () => {
 		[1, 0, true],
 		[0, 1, true],
 		[0, 0, false],
-	])('with %s bot opens and %s bot clicks has a note about bots: %s', (machine_opened, machine_clicked, isSaid) => {
+	])('prints a note about bots only if bots opened or clicked: %s opens, %s clicks, note %s', (machine_opened, machine_clicked, isSaid) => {
 		const of = { ...details, total: { ...counts, machine_opened, machine_clicked } };
 		const lines = renderReport({ ...page, zone: 'UTC', details: of }, options);
 		expect(lines.some((line) => line.startsWith('opens and clicks include'))).toBe(isSaid);
@@ -60,7 +60,7 @@ describe('a report on a terminal', () => {
 				'     1      2 100.00 %    0 https://www.example.com/articles/2026/november/first',
 			],
 		],
-	])('fits links into %i columns without shortening other cells', (width, lines) => {
+	])('fits the table of links into %i columns, and shortens no cell but the link', (width, lines) => {
 		const link = {
 			...{ url: 'https://www.example.com/articles/2026/november/first', position: 1 },
 			...{ people: 1, clicks: 2, share: 100, machine_people: 0, machine_clicks: 0 },

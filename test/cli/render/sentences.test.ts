@@ -58,7 +58,7 @@ describe('output of commands at 80 columns', () => {
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 	});
 
-	it('breaks no command', async () => {
+	it('keeps a suggested command on one line', async () => {
 		const server = await startSmtpSink();
 		onTestFinished(() => server.close());
 		await project.run(['engine', 'init', '--smtp', `smtp://127.0.0.1:${server.port}`]);

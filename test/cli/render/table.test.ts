@@ -21,7 +21,7 @@ describe('a cell of 100,000 characters', () => {
 		['letters of other alphabets', 'ж'],
 		['ideographs', '語'],
 		['letters and blanks', 'ж '],
-	])('with %s is printed quickly: whole, shortened and as a card', async (_, piece) => {
+	])('with %s is printed quickly in a table and on a card, with and without truncation', async (_, piece) => {
 		const row = { email: 'a@example.com', name: `${piece.repeat(100_000 / piece.length)}.` };
 		for (const truncate of [true, false]) {
 			const cpuMs = startCpuClock();

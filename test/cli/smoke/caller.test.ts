@@ -64,7 +64,7 @@ describe('a request of smoke', () => {
 		expect([reading.asked(), creating.asked()]).toEqual([2, 1]);
 	});
 
-	it('masks the token in the service’s answer', async () => {
+	it('returns the service’s answer with asterisks in place of the token', async () => {
 		const { call } = callerOf([answer(400, {}, '{"detail": "bad secret-token"}')]);
 		expect((await call(get)).text).toBe('{"detail": "bad ********"}');
 	});

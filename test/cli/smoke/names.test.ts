@@ -37,7 +37,7 @@ describe('the names of records that smoke creates', () => {
 		['webhook', 'https://mailctl-smoke.invalid/in'],
 		['webhook', 'https://example.com/?mailctl-smoke-20261121T081237-3fa9c2'],
 		['list', null],
-	] as const)('do not include the similar name of a %s: %s', (kind, name) => {
+	] as const)('do not match the name that a user gave a %s: %s', (kind, name) => {
 		expect(isOfRun(kind, name, null)).toBe(false);
 	});
 

@@ -101,7 +101,7 @@ export function describeAttachments(open: OpenEmpty): void {
 			expect(await read('file')).toBeNull();
 		});
 
-		it('may be missing when a campaign is checked, but not when the campaign is opened', async () => {
+		it('may be missing in a trial campaign, but not in a real one', async () => {
 			const campaign = { ...campaignOf('news', withFiles('never')), id: newUuid() };
 			expect(await store.writes.openCampaign({ ...campaign, is_trial: true })).toMatchObject({
 				kind: 'opened',

@@ -71,7 +71,7 @@ export function describeCalls(open: OpenEmpty): void {
 			]);
 		});
 
-		it('keeps its calls if another campaign is opened later with the same UUID', async () => {
+		it('keeps its calls after a client opens a named campaign with the same UUID', async () => {
 			const id = await sendBulk(['a@example.org']);
 			await store.writes.openCampaign({ ...campaignOf('named'), id });
 			expect((await pageOf(id)).results).toMatchObject([{ key: 'named', state: 'staged' }]);

@@ -70,7 +70,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			});
 		});
 
-		it('cancel unsent messages when canceled after a release, but still record outcomes of leased messages', async () => {
+		it('stop sending when a client cancels them, but record the outcomes of leased messages', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await deliver(store, { kind: 'sent', reply: accepted250 });
 			const [leased] = await lease(store, { max: 1 });
@@ -87,7 +87,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ sent: 2, canceled: 1 });
 		});
 
-		it('that are canceled also cancel a dead worker’s messages after its leases expire', async () => {
+		it('when canceled, wait until a dead worker’s leases expire, then cancel its messages', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon });
@@ -95,7 +95,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(await store.reads.countMessages({ scope: { campaign } })).toEqual({ canceled: 3 });
 		});
 
-		it('that are canceled also cancel the messages of a dead local process at once', async () => {
+		it('when canceled, do not wait for the leases of a dead local process', async () => {
 			const campaign = await releasedCampaign(store, list_id, 'job');
 			const [host, pid, mark] = leaseOwner('x').split(':');
 			await lease(store, { max: 1, owner: leaseOwner('x') });
@@ -109,7 +109,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
 			['a list', () => store.writes.deleteList({ id: list_id, now: noon })],
 			['a subscriber', () => store.writes.deleteSubscriber({ list_id, id: 1, now: noon })],
-		])('send no leased message after a cancellation or deletion of %s', async (what, cancel) => {
+		])('send no leased message after a client cancels or deletes this: %s', async (what, cancel) => {
 			const campaign = what === 'send calls' ? newUuid() : await releasedCampaign(store, list_id, 'job');
 			if (what === 'send calls')
 				await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK', campaign });
@@ -127,7 +127,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
-		it('show separate counts for send calls that name their UUID, before and after a release', async () => {
+		it('have a separate count of messages that send calls added, before and after the release', async () => {
 			const campaign = await staged('job');
 			const page = { page: 1, page_size: 9, key: 'job', now: noon };
 			const told = async () => ({
@@ -220,7 +220,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			return (await lease(store)).map((leased) => [leased.to, leased.variables]);
 		};
 
-		it('number their rows separately from those of lists, and stage nobody twice', async () => {
+		it('do not include rows of an added list in their row numbers, and stage nobody twice', async () => {
 			const list_id = await newList(store);
 			for (const who of ['a', 'b']) await newSubscriber(store, list_id, `${who}@example.org`);
 			const id = await opened();

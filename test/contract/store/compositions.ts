@@ -41,7 +41,7 @@ export function describeCompositions(open: OpenEmpty): void {
 		};
 		const unfinished = async (now = noon) => (await store.reads.queueState({ now })).unfinished;
 
-		it('is suspect after a lost lease, but reported only if composing began', async () => {
+		it('is suspect after a lost lease, but is reported only if a worker began to compose it', async () => {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 			for (const times of [1, 2, 3])
 				expect(await leased(noon + times * hour)).toMatchObject({ is_suspect: true });
@@ -76,7 +76,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished(noon + hour)).toEqual([]);
 		});
 
-		it('has no counted crash if a slow worker finishes composing after its lease expires', async () => {
+		it('loses its counted crash if a slow worker finishes composing it after the lease expires', async () => {
 			const slow = await leased(noon);
 			await store.queue.beginComposing(slow);
 			expect(await lease(store, { now: noon + hour })).toEqual([]);
@@ -100,7 +100,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('starts again with no counted crash after a person retries it', async () => {
+		it('loses its counted crash when a person retries it', async () => {
 			const again = await dieAt(noon);
 			await store.writes.changeMessage({ id, action: 'retry', now: noon + hour });
 			expect(await unfinished()).toEqual([]);
@@ -108,7 +108,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('queued');
 		});
 
-		it('starts again with no counted crash after an outcome is recorded', async () => {
+		it('is no longer reported after a worker records an outcome', async () => {
 			const { message, fence } = await leased(await dieAt(noon));
 			await store.queue.beginComposing({ message, fence });
 			await store.queue.endComposing({ message, fence });

@@ -91,7 +91,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			});
 		});
 
-		it('for clicks are created once for each link, separately for people and bots', async () => {
+		it('report only the first click on each link, once for people and once for bots', async () => {
 			await hookOf('REDIRECTED');
 			const message = await sent();
 			const click = (link: number, machine: boolean) =>
@@ -222,7 +222,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await again(hook, { deliveries })).toMatchObject({ kind: 'replayed', count: 1 });
 		});
 
-		it('are deleted when the person is erased', async () => {
+		it('are deleted when the recipient of their message is erased', async () => {
 			const { hook, leased } = await one();
 			const fresh = { id: 1, secret: 'c2VjcmV0' };
 			await store.writes.erasePerson({ email_key: 'ann@example.org', fresh, now: noon });

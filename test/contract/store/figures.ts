@@ -53,7 +53,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect((await store.reads.checkCounts({})).figures).toBe(0);
 		});
 
-		it('of a link count clicks and clicked messages, both with and without bots', async () => {
+		it('count the clicks on a link and the clicked messages, with and without bots', async () => {
 			const first = await sent({ campaign: 'c' });
 			const second = await sent({ campaign: 'c' });
 			const other = await sent({ campaign: 'other' });

@@ -133,7 +133,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect(await put(id, 'email', [['a@example.org']])).toEqual({ kind: 'list_gone' });
 		});
 
-		it('create suppressed addresses as inactive with their reason', async () => {
+		it('add a suppressed address as an inactive subscriber, with the reason of the suppression', async () => {
 			await unsubscribed('u@example.org');
 			expect(await load('email is_active', [['u@example.org', 'true']])).toEqual([1, 0, 0, 0, 0]);
 			expect((await all())[0]).toMatchObject({ is_active: false, disable_reason: 'UNSUBSCRIBED' });

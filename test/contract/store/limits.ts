@@ -53,7 +53,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('count a message for one window after its outcome, even for a worker whose clock is behind', async () => {
+		it('count a sent message for one window from its outcome, even if a worker’s clock is behind', async () => {
 			await limit({ send_limit: '2/10s' });
 			await send(store, people('a.test', 4));
 			await settleSent(await lease(store), noon + 3 * second);
@@ -78,7 +78,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toHaveLength(1);
 		});
 
-		it('for one domain delay no other domain, and count no attempt for a delayed message', async () => {
+		it('can delay messages to one domain only, and add no attempt to a delayed message', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=2/1h' });
 			const { answer } = await send(store, [...people('slow.test', 5), ...people('fast.test', 3)]);
 			expect(domains(await lease(store))).toEqual([
@@ -128,7 +128,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(look + second)).toBeNull();
 		});
 
-		it('make only as many messages due as they allow, while the others wait', async () => {
+		it('never make more messages due than they allow', async () => {
 			await limit({ recipient_domain_limits: '*=10/10s' });
 			await send(store, people('a.test', 200));
 			await settleSent(await lease(store), noon);
@@ -139,7 +139,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await due(later)).toBe(0);
 		});
 
-		it('that are removed make waiting messages due, at most a thousand at a time', async () => {
+		it('no longer delay messages once removed, and at most a thousand messages become due at a time', async () => {
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			for (const block of ['a', 'b', 'c'])
 				await send(
@@ -211,7 +211,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await leaseAt(left + second)).toHaveLength(2);
 		});
 
-		it('delay no message one window after a killed worker’s leases expire', async () => {
+		it('stop delaying messages one window after a killed worker’s leases expire', async () => {
 			await limit({ send_limit: '2/10s' });
 			const { answer } = await send(store, people('a.test', 4));
 			await lease(store);

@@ -239,7 +239,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await status()).toEqual(before);
 	});
 
-	it('retention keeps the message counts of a campaign from one client, and shows them to this client', async () => {
+	it('a client that made all calls of a campaign sees the same message counts after retention', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const campaign = newUuid();
@@ -367,7 +367,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		]);
 	});
 
-	it('keep_events deletes single opens and clicks, and keeps the first open', async () => {
+	it('keep_events deletes single opens and clicks, but the message still shows its first open', async () => {
 		const { store, expire, count } = await open();
 		const { campaign, sent } = await happened(store);
 		const before = await told(store, campaign);
@@ -406,7 +406,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect((await store.reads.getSubmission({ id: first.submission }))?.content.html).toBe(html);
 	});
 
-	it('keep_events deletes every open, even if thousands of bounces have the same time', async () => {
+	it('keep_events deletes the record of each old open, even if thousands of bounces have the same time', async () => {
 		const { store, expire, run, count } = await open();
 		const { sent } = await happened(store);
 		const [message] = sent;

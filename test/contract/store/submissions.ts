@@ -31,7 +31,7 @@ export function describeSubmissions(open: OpenEmpty): void {
 			expect(await recipients(['a@example.org'], { list_id })).toEqual(['a@example.org']);
 		});
 
-		it('repeats its answer to the same idempotency key and body for a day', async () => {
+		it('returns the first answer again if the idempotency key and body are repeated within a day', async () => {
 			const key = { scope: 'token', key: 'k', fingerprint: 'f' };
 			const first = submissionOf(['a@example.org'], { type: 'BULK' });
 			const accepted = await store.writes.acceptSubmission({ ...first, key });

@@ -79,7 +79,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
-		it('have the same counts whether the store compares or adds them', async () => {
+		it('are added with exactly the counts that compareSuppressions returned before', async () => {
 			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
 			const rows = ends.map((expires_at) => row(ann, { expires_at }));
 			const compared = await store.reads.compareSuppressions({ rows, now: noon });

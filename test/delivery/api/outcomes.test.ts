@@ -26,7 +26,7 @@ describe('a refused call of a campaign', () => {
 	it.each([
 		'shared',
 		'own',
-	] as const)('with %s content ends the run if the service answers 402 (payment required)', (content) => {
+	] as const)('ends the run if the service answers 402, payment required (content: %s)', (content) => {
 		const error = answered(402);
 		const outcome = { kind: 'released', why: 'infrastructure' };
 		expect(settleError(group, content, error)).toEqual({
@@ -39,7 +39,7 @@ describe('a refused call of a campaign', () => {
 		});
 	});
 
-	it('is split into two calls if its error names no recipient', () => {
+	it('is split into two calls if the error names no recipient', () => {
 		expect(settleError(group, 'shared', answered(422))).toEqual({
 			outcomes: [],
 			again: [[ann], [bob]],

@@ -39,7 +39,7 @@ describe('a recipient of a report', () => {
 		['in Russian', 'Ваше сообщение не было доставлено: ann@example.org\n'],
 		['in Japanese', '以下のメールは配信できませんでした。\n\nann@example.org\n宛先不明\n'],
 		['in Chinese', '您的邮件被退回，无法投递：\n\nann@example.org\n'],
-	])('is found if the text names it %s', (_, body) => {
+	])('is found in the text: %s', (_, body) => {
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
@@ -74,7 +74,7 @@ For questions please contact help@example.net or visit us.
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('has a soft bounce if the report contains only the local part of the address', () => {
+	it('counts as a soft bounce if the report contains only the local part of the address', () => {
 		const bytes = mail(
 			['From: Mail Delivery Subsystem <MAILER-DAEMON@example.org>', 'Subject: Mail Delivery Problem'],
 			'550 5.1.1 Your mail to the following recipients could not be delivered:\n\nann\n',
@@ -85,7 +85,7 @@ For questions please contact help@example.net or visit us.
 		});
 	});
 
-	it('has a soft bounce if only the returned message contains the address', () => {
+	it('counts as a soft bounce if only the returned message contains the address', () => {
 		const returned = 'To: ann@example.org\nMessage-ID: <3@example.com>';
 		const recipients = [
 			{
@@ -131,7 +131,7 @@ describe('a report', () => {
 			'after a From line',
 			['>From MAILER-DAEMON Fri Oct 4 10:00:00 2002', 'From: MAILER-DAEMON@example.net', 'Subject: x'],
 		],
-	])('is recognized %s', (_, header) => {
+	])('is recognized if it arrives %s', (_, header) => {
 		expect(named(mail(header, body))).toEqual(['ann@example.org']);
 	});
 
@@ -152,7 +152,7 @@ describe('a report', () => {
 		expect(named(Buffer.from(text.replaceAll('\n', '\r')))).toEqual(['ann@example.org']);
 	});
 
-	it('that returns another bounce yields only its own recipient', () => {
+	it('yields its own recipient, but no recipient of a bounce that it quotes', () => {
 		const inner = `From: MAILER-DAEMON@a.example\nSubject: failure notice\n\n<inner@example.org>:\n550 5.1.1 unknown\n`;
 		expect(
 			namedBy(
@@ -172,7 +172,7 @@ describe('a report', () => {
 		expect(named(wrap('Bob <bob@example.com>'))).toEqual(['not_a_report']);
 	});
 
-	it('is recognized in a disposition notification about a rejected mail, but not about a deleted mail', () => {
+	it('can be a disposition notification about a rejected mail, but not about a deleted mail', () => {
 		const disposition = (text: string) =>
 			mail(
 				[

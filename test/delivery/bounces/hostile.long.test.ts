@@ -52,7 +52,7 @@ const pieces = [
 ];
 
 describe('hostile mail', () => {
-	it('with changed or missing bytes causes no exception, and yields only recipients with an address', () => {
+	it('is read without an exception if its bytes are damaged, and each recipient has an address', () => {
 		const change = fc.record({
 			at: fc.nat(),
 			byte: fc.integer({ min: 0, max: 255 }),
@@ -101,7 +101,7 @@ describe('hostile mail', () => {
 		expect(report.kind === 'bounce' ? report.recipients.length : 0).toBeGreaterThan(500);
 	});
 
-	it('that returns another bounce yields only the recipient of the outer bounce', () => {
+	it('yields only the recipient of the outer bounce if it contains another bounce', () => {
 		const inner = dsn('Final-Recipient: rfc822; bob@example.org\nAction: failed\nStatus: 5.1.1').toString();
 		const outer = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.2.2', {
 			returned: inner,
@@ -116,7 +116,7 @@ describe('a mail that is expensive to read', () => {
 			Buffer.from(`Content-Type: multipart/mixed; boundary=b\n\n${parts.join('\n')}\n--b--\n`, 'latin1'),
 		).parts;
 
-	it('is decoded from charsets other than UTF-8 only up to 256 KiB', () => {
+	it('has at most 256 KiB decoded from charsets other than UTF-8', () => {
 		const part = `--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(30_000)}`;
 		const [, first, second, third] = partsOf([part, part, part.replace('utf-7', 'utf-8')]);
 		expect([first, second, third].map((one) => one?.lines()[0]?.text)).toEqual(['é', '+AOk-', '+AOk-']);

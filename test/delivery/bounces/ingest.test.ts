@@ -86,7 +86,7 @@ describe('a returned mail', () => {
 		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
 	});
 
-	it('with only a Message-ID is a soft bounce if return paths are signed, otherwise a hard bounce', async () => {
+	it('identified only by Message-ID is a soft bounce if return paths are signed, otherwise hard', async () => {
 		const returned = `Message-ID: <${message}@example.com>\nSubject: Hi`;
 		const signed = store(recorded);
 		await signed.ingest(dsn(status, { returned }));
@@ -126,7 +126,7 @@ describe('a returned mail', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('about one failed and one delivered recipient records only the failed one', async () => {
+	it('that names a failed and a delivered recipient is recorded only for the failed one', async () => {
 		const { asked, ingest } = store(recorded);
 		const both = `${status}\nFinal-Recipient: rfc822; bob@example.org\nAction: relayed\nStatus: 2.0.0\n`;
 		await ingest(dsn(both), message);

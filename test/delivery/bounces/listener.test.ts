@@ -92,7 +92,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(log).toEqual([{ ...known, bounce_smtp: 'bounce', status: 250, bytes: 23 }]);
 	});
 
-	it('logs a refused recipient as "unsigned", or as "elsewhere" if it has another domain', async () => {
+	it('logs a refused recipient in the bounce domain as "unsigned", otherwise as "elsewhere"', async () => {
 		const { log } = await hear({}, []);
 		const forged = `bounces+${'a'.repeat(48)}@example.com`;
 		const words = ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${forged}>`, 'RCPT TO:<ann@example.org>'];

@@ -45,7 +45,7 @@ describe('an mbox', () => {
 		expect(await mailsOf(`${line}${text}`)).toEqual([text]);
 	});
 
-	it('needs no empty line before a complete From line if a header follows', async () => {
+	it('is split at a complete From line before a header, even without an empty line', async () => {
 		const lines = [
 			line,
 			'From ann@example.org Fri Jul  8 12:08:34 2011\n',

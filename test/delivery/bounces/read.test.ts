@@ -118,7 +118,7 @@ describe('a delivery status (RFC 3464)', () => {
 		expect(short(dsn(status))).toEqual(expected);
 	});
 
-	it('about a refused sender or refused content is a soft bounce that is not counted', () => {
+	it('about a refused sender or content is a soft bounce that does not count against the address', () => {
 		for (const said of [
 			'550 5.7.1 Rejected as spam',
 			'550 5.7.26 Unauthenticated email',
@@ -131,7 +131,7 @@ describe('a delivery status (RFC 3464)', () => {
 		}
 	});
 
-	it('may contain UTF-8 addresses (RFC 6533) and local names, without blank lines between recipients', () => {
+	it('may contain UTF-8 addresses (RFC 6533) and local names, and needs no blank lines between recipients', () => {
 		const status = [
 			'Reporting-MTA: dns; mx.example.net',
 			'Final-Recipient: utf-8; \\x{E9}ric@example.org',
@@ -152,7 +152,7 @@ describe('a delivery status (RFC 3464)', () => {
 		]);
 	});
 
-	it('may be the text of a mail without parts if a mail system sent the mail', () => {
+	it('may be plain text in a mail without parts, but only in a mail from a mail system', () => {
 		const body = `Sorry.\n\n${entry('Action: failed', 'Status: 5.1.1')}\n\nReturn-Path: <news@example.com>\nMessage-ID: <1@example.com>\n`;
 		const report = delivery(informal(body));
 		expect(report.recipients.map(({ address, hard }) => [address, hard])).toEqual([
@@ -197,7 +197,7 @@ describe('a feedback report (RFC 5965)', () => {
 		}
 	});
 
-	it('takes a missing recipient from the To field of the returned message', () => {
+	it('without a recipient uses the To field of the returned message', () => {
 		const bytes = feedback('Feedback-Type: abuse', 'To: Ann <ann@example.org>\nMessage-ID: <9@example.com>');
 		expect(readReport(bytes)).toMatchObject({
 			recipients: ['ann@example.org'],

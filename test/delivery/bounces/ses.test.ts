@@ -83,7 +83,7 @@ describe('a notification of Amazon SES', () => {
 		expect(read(bounce({}, recipient))).toMatchObject({ kind: 'bounce', recipients: [{ hard }] });
 	});
 
-	it('about a transient bounce is a soft bounce if it has a reply, otherwise a delivery notice', () => {
+	it('about a transient bounce is a soft bounce if it quotes a server’s reply, otherwise a delivery notice', () => {
 		const silent = { emailAddress: 'ann@example.org' };
 		expect(read(bounce({ bounceType: 'Transient' }, silent))).toMatchObject({ kind: 'delivery_notice' });
 		const full = { ...unknown, status: '4.2.2', diagnosticCode: 'smtp; 452 4.2.2 full' };

@@ -56,7 +56,7 @@ describe('relaxed canonicalization', () => {
 describe('the fields that a signature covers', () => {
 	const of = (header: string) => signedFields(splitMessage(latin1(`${header}\r\n\r\n`)).fields);
 
-	it('include a single From twice, and Reply-To even if it is absent', () => {
+	it('include From once more than it occurs, and Reply-To even if it is absent', () => {
 		const { names } = of('From: a@example.com\r\nSubject: x');
 		expect(names.filter((name) => name === 'From')).toHaveLength(2);
 		expect(names.filter((name) => name === 'Reply-To')).toHaveLength(1);
@@ -77,7 +77,7 @@ describe('the fields that a signature covers', () => {
 		expect(names.join(' ')).not.toMatch(/received|return-path|x-mailer/i);
 	});
 
-	it('are listed from bottom to top if they have the same name', () => {
+	it('are listed from the last to the first if they have the same name', () => {
 		const { texts } = of('From: a@example.com\r\nTo: first@x.test\r\nTo: second@x.test');
 		expect(texts).toEqual(['From: a@example.com', 'To: second@x.test', 'To: first@x.test']);
 	});

@@ -172,7 +172,7 @@ describe('the sender of notifications', () => {
 		expect(events).toEqual([]);
 	});
 
-	it('sends a delivery that becomes due while the store answers that none is due', async () => {
+	it('sends a delivery that becomes due while it asks the store for due deliveries', async () => {
 		const fine = await target(status(200));
 		const asked = withResolvers();
 		const recorded = withResolvers();

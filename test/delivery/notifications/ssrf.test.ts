@@ -98,7 +98,7 @@ describe(`a private address in one of ${forms.length} forms`, () => {
 		await opened.close();
 	});
 
-	it.each(forms)('is not connected to, directly or through a name: %s', async (host) => {
+	it.each(forms)('gets no connection, neither directly nor through a name: %s', async (host) => {
 		expect(await call(urlOf(host))).toMatchObject({ status: null, error: expect.any(String) });
 		const address = addressOf(urlOf(host));
 		const rebound: LookupFunction = (_name, _options, callback) =>

@@ -160,7 +160,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('make the client close the connection if a reply accepts a body that is not sent yet', async () => {
+	it('make the client close the connection if a reply accepts the body before the client sends it', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');
@@ -208,7 +208,7 @@ describe('a connection that ends', () => {
 		expect(state.isClosed).toBe(true);
 	});
 
-	it('in the middle of a refusal still makes the mail refused', async () => {
+	it('in the middle of a refusal gives the mail the result "refused"', async () => {
 		const { send, hear, dialogue, ended } = talk([]);
 		send(mailTo('a@example.net'));
 		await hear('250 Ok');

@@ -34,7 +34,7 @@ it.each(['127.0.0.1', 'localhost', '127.1'])('200 mails to %s use five connectio
 });
 
 describe('the opening of a session', () => {
-	it('has a phase for each command: EHLO, STARTTLS and AUTH', () => {
+	it('enters a new phase at each command: EHLO, STARTTLS and AUTH', () => {
 		const phases: string[] = [];
 		const tracker = new PhaseTracker((phase) => phases.push(phase));
 		expect(tracker.phase).toBe('connect');

@@ -56,7 +56,7 @@ describe('a request', () => {
 		expect(reasonOf(userAgent)).toBe(reason);
 	});
 
-	it('comes from a bot if the user agent of Office follows a link', () => {
+	it('comes from a bot if it is a click by Microsoft Office', () => {
 		const office = 'Mozilla/4.0 (compatible; ms-office; MSOffice 16)';
 		expect(reasonOf(office, { kind: 'click' })).toBe('scanner');
 		expect(reasonOf('Microsoft Office Existence Discovery', { kind: 'click' })).toBe('scanner');
@@ -82,10 +82,10 @@ describe('a request', () => {
 	});
 });
 
-describe('clicks on several links of one message', () => {
+describe('clicks on several links', () => {
 	const second = 1_000_000;
 
-	it('come from a bot once three links are clicked within ten seconds', () => {
+	it('come from a bot once three links of one message are clicked within ten seconds', () => {
 		const window = new ClickWindow();
 		const clicks = [0, 0, 1, 1, 2, 0, 3].map((link, at) =>
 			window.isBurst({ message: 'm', link, at: at * second }),
@@ -93,7 +93,7 @@ describe('clicks on several links of one message', () => {
 		expect(clicks).toEqual([false, false, false, false, true, true, true]);
 	});
 
-	it('come from a person if they are slow; clicks on other messages do not count', () => {
+	it('come from a person if they are slow or belong to different messages', () => {
 		const window = new ClickWindow();
 		expect([0, 1, 2, 3].map((link) => window.isBurst({ message: 'm', link, at: link * 6 * second }))).toEqual(
 			[false, false, false, false],

@@ -58,7 +58,7 @@ async function mailed() {
 it.each([
 	{ keep_messages: '30d' },
 	{ keep_bodies: '30d' },
-])('links keep their targets after the retention period of their mail or its body: %o', async (values) => {
+])('links keep their targets after the retention period ends: %o', async (values) => {
 	const { store, message, list_id, ann, tracking, contents, expire } = await mailed();
 	expire(values, noon + 31 * day);
 	const found = await tracking.find(message);

@@ -45,7 +45,7 @@ describe('field errors', () => {
 		expect(fieldsOf(error)).toEqual(expected);
 	});
 
-	it('put the first field and its message into the message of the whole error', () => {
+	it('are summarized by the first field’s name and text', () => {
 		expect(refusal(400, { to: [[], ['Enter a valid email address.']] }).message).toBe(
 			'to.1: Enter a valid email address.',
 		);
@@ -56,7 +56,7 @@ describe('field errors', () => {
 		expect(refusal(400, deep)).toMatchObject({ code: 'invalid', fields: null });
 	});
 
-	it('take the code from the header if there is only one error', () => {
+	it('contain the code from X-Error-Code only if the body has a single error', () => {
 		const header = { 'x-error-code': 'reserved' };
 		expect(codes(refusal(400, { name: ['No.'] }, header))).toEqual([['name', 'reserved']]);
 		expect(codes(refusal(400, { name: ['No.', 'Never.'] }, header))).toEqual([
@@ -121,7 +121,7 @@ describe('an error for the whole request', () => {
 		expect(refusal(status, { detail: 'x' }).code).toBe(code);
 	});
 
-	it('has the code parse_error only if a 400 names it in a header', () => {
+	it('has the code parse_error from X-Error-Code only if the status is 400', () => {
 		const header = { 'x-error-code': 'parse_error' };
 		expect(refusal(400, { detail: 'JSON parse error - x' }, header).code).toBe('parse_error');
 		expect(refusal(404, { detail: 'x' }, header).code).toBe('not_found');
@@ -152,7 +152,7 @@ describe('an error for the whole request', () => {
 });
 
 describe('any error answer', () => {
-	it('becomes an ApiError that has a message, and texts for its fields', () => {
+	it('becomes an ApiError with a message, and each field error has a text', () => {
 		const status = fc.constantFrom(301, 400, 404, 409, 422, 429, 500, 503);
 		fc.assert(
 			fc.property(status, fc.oneof(fc.jsonValue(), fc.string()), (code, body) => {

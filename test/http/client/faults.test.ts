@@ -62,7 +62,7 @@ describe('an answer outside the contract', () => {
 		expect(service.asked()).toHaveLength(1);
 	});
 
-	it('is reported with its place and the problem', async () => {
+	it('causes an error that names the request and the invalid key', async () => {
 		service.answer(json(page({ count: 1, results: [{ id: 1 }] })));
 		const error = await failure(client().api.lists.page({}));
 		expect(error.message).toBe('The answer has no results.0.name that is a text (GET /sub/lists/).');
@@ -107,8 +107,8 @@ describe('a redirect', () => {
 	});
 });
 
-describe('pages with a next link to another origin', () => {
-	it('continue at the base URL, so that the token stays there', async () => {
+describe('a next link to another origin', () => {
+	it('is followed at the base URL, and the other origin gets no request', async () => {
 		const foreign = await startHostileService();
 		service.answer(
 			json(page({ count: 2, next: `${foreign.url}/stolen/?page=2&shard=7`, results: [list] })),
@@ -174,7 +174,7 @@ describe('a call without a complete answer', () => {
 		expect(error.message).toBe(`${service.url}: no complete answer within 750 ms`);
 	});
 
-	it('is not sent if a header cannot contain the token, and its error hides the token', async () => {
+	it('is not sent if the token cannot be a header value, and the error hides the token', async () => {
 		const error = await failure(client({ token: 'two\r\nlines' }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
 		expect(error.message).not.toContain('two');

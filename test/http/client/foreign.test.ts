@@ -72,7 +72,7 @@ describe('every request', () => {
 		);
 	});
 
-	it('does not follow the Location of a record that it created', async () => {
+	it('causes no second request if a 201 has a Location header', async () => {
 		service.answer({ kind: 'json', status: 201, body: hook, headers: { location: 'http://127.0.0.1:9/' } });
 		await client.api.webhooks.create({ url: hook.url, type: 'OPENED' });
 		expect(service.asked()).toHaveLength(1);
@@ -128,7 +128,7 @@ describe('request bodies', () => {
 		campaign_unique_id: '6ff3e4d0-0000-4000-8000-000000000002',
 	};
 
-	it('of a send to another service name each recipient once, without keys that only mailctl knows', async () => {
+	it('of a send to another service contain no repeated recipient, and no keys that only mailctl knows', async () => {
 		service.answer(json(sent));
 		expect(await client.api.send(message)).toEqual(sent);
 		expect(last()).toEqual([
@@ -205,7 +205,7 @@ describe('answers', () => {
 		['a message without id', { ...sent, messages: [{ to: 'a@example.com' }] }],
 		['no count', { messages: [], result: true }],
 		['a result that is a text', { ...sent, result: 'ok' }],
-	])('with %s are bad_answer after a send, which is not repeated', async (_, body) => {
+	])('to a send cause the error bad_answer and no retry if they contain %s', async (_, body) => {
 		service.answer(json(body));
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };
 		await expect(client.api.send(message)).rejects.toMatchObject({ code: 'bad_answer' });
@@ -217,12 +217,12 @@ describe('answers', () => {
 		['results that are a list', { results: [] }],
 		['no total', { results: { data: [] } }],
 		['a day without a date', { results: { total: { sent: 0, opened: 0 }, data: [{ sent: 1, opened: 1 }] } }],
-	])('with %s are bad_answer after a request for a report', async (_, body) => {
+	])('to a report request cause the error bad_answer if they contain %s', async (_, body) => {
 		service.answer(json(body));
 		await expect(client.api.report({})).rejects.toMatchObject({ code: 'bad_answer' });
 	});
 
-	it('with campaign and submission headers pass both ids to onAccepted', async () => {
+	it('to a send give onAccepted the campaign and submission ids from their headers', async () => {
 		const accepted: unknown[] = [];
 		const onAccepted = (one: unknown) => accepted.push(one);
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };

@@ -75,7 +75,7 @@ afterEach(async () => {
 const messagesStored = async () => (await (await need(served.engine, 'messages')).page({})).count;
 
 describe('a lost answer', () => {
-	it('to a send leaves one message, and the repeated send returns its id', async () => {
+	it('to a send makes the client send again, but the server stores only one message', async () => {
 		wire.lose('POST /message/send/', 2);
 		const replayed: boolean[] = [];
 		const { messages } = await client.api.send(
@@ -89,7 +89,7 @@ describe('a lost answer', () => {
 		expect(stored.to).toBe('a@example.com');
 	});
 
-	it('to a batch of an import leaves its rows stored once, and the client gets the counts', async () => {
+	it('to an import batch makes the client send again, but the server stores each row once', async () => {
 		const list = await client.api.lists.create({ name: 'News', email_reason: 'asked' });
 		const imports = await need(client.api, 'imports');
 		const spec = { list_id: list.id, on_conflict: 'update' as const, reactivate: false };

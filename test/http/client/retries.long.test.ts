@@ -74,7 +74,7 @@ describe('a request that was not processed is repeated', () => {
 		throttled('0'),
 		unavailable('0'),
 		broken(502),
-	])('unless it is a test of a webhook, answered with $status', async (act) => {
+	])('unless the request tests a webhook: status $status', async (act) => {
 		service.answer(act, { kind: 'empty', status: 204 });
 		await failure(client.api.webhooks.test(1));
 		expect(asked()).toEqual(['GET']);
@@ -188,7 +188,7 @@ describe('a request that may have been processed', () => {
 		expect(await failure(client.api.send(message))).toMatchObject({ code: 'conflict' });
 	});
 
-	it('remains uncertain if its repetition gets a 429 or 503, but not if its repetition is refused', async () => {
+	it('stays uncertain if the second attempt gets a 429 or 503, but not if that attempt gets a 400', async () => {
 		const { api } = client;
 		service.answer({ kind: 'cut' }, throttled('61'));
 		expect(await failure(api.lists.delete(1))).toMatchObject({ code: 'throttled', unanswered: true });
@@ -223,7 +223,7 @@ describe('a request that may have been processed', () => {
 		await hasty.close();
 	});
 
-	it('succeeds if it is a DELETE whose repetition after a lost connection gets a 404', async () => {
+	it('succeeds if it is a DELETE that loses its connection and then gets a 404', async () => {
 		const gone: Act = { kind: 'json', status: 404, body: { detail: 'Not found.' } };
 		service.answer({ kind: 'cut' }, gone);
 		await client.api.lists.delete(1);

@@ -94,7 +94,7 @@ describe('certificates', () => {
 		expect([6, 7]).toContain(classify(error).exit);
 	});
 
-	it('are checked through a proxy, for the host behind it', async () => {
+	it('of the service are checked even through a proxy', async () => {
 		const { url, seen } = await service({ tls: trusted });
 		const { url: proxyUrl, tunnels } = await proxy({ to: portOf(url) });
 		const through = (remote: ClientWishes['remote']) =>

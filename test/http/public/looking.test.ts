@@ -62,7 +62,7 @@ describe('a link scanner', () => {
 		['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE'].flatMap((method) =>
 			Object.keys(agents).map((agent) => [method, agent] as const),
 		),
-	)('does not change who gets mail by sending %s (user agent: %s)', async (method, agent) => {
+	)('unsubscribes nobody by sending %s (user agent: %s)', async (method, agent) => {
 		const before = snapshot();
 		for (const url of addresses()) {
 			const headers = Object.entries(agents).find(([name]) => name === agent)?.[1] ?? {};

@@ -47,7 +47,7 @@ describe('the language of a page', () => {
 		expect(cpuMs() / (100 * hostile.length)).toBeLessThan(1);
 	});
 
-	it('has a translation of each English text, with the same placeholders', () => {
+	it('has a translation of each English text with the same placeholders', () => {
 		const { en, ...others } = texts;
 		const filled = ({ question, ofList, ofAll, doneOfList, doneOfAll, ...plain }: typeof en) => ({
 			...plain,

@@ -104,7 +104,7 @@ describe('the pixel', () => {
 		expect(served.failures).toHaveLength(2);
 	});
 
-	it('counts as one open however often it is loaded', async () => {
+	it('counts as one opened mail in the report, however often it is loaded', async () => {
 		const { pixel } = await mail();
 		const answers = await Promise.all(Array.from({ length: 20 }, () => ask(pixel)));
 		expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
@@ -117,7 +117,7 @@ describe('the pixel', () => {
 		});
 	});
 
-	it('adds to the events of its message, which are counted by type, link, and person or bot', async () => {
+	it('appears in the events of its message, with separate counts for people and bots', async () => {
 		const { id, pixel, links } = await mail();
 		await ask(pixel);
 		await ask(pixel);
@@ -158,7 +158,7 @@ describe('the pixel', () => {
 		});
 		for (let i = 0; i < 20_001; i++) recorder.later(() => event);
 		expect(lost).toEqual([
-			new Error('20000 opens and clicks are waiting to be recorded, which is the most; a new one was lost'),
+			new Error('an open or click was lost: 20000 others, which is the limit, are waiting to be recorded'),
 		]);
 		answer();
 		await recorder.settled();
@@ -219,7 +219,7 @@ describe('a tracked link', () => {
 		expect(events()).toEqual([]);
 	});
 
-	it('without a valid target is not rewritten in the mail, and its tracking URL answers 404', async () => {
+	it('becomes # in the mail if its target is invalid, and even its signed URL answers 404', async () => {
 		const { email, links, id } = await mail({ context: { site: 'javascript:alert(1)' } });
 		expect(links).toHaveLength(2);
 		expect(email.html).toContain('<a href="#">three</a>');
@@ -264,7 +264,7 @@ describe('unsubscribing', () => {
 		return messages.length === 0;
 	};
 
-	it('with the form is stored before the answer, and can be repeated', async () => {
+	it('with the form is stored before the server answers, also the second time', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (let time = 1; time <= 2; time++) {
 			const answer = await ask(url, { method: 'POST' });
@@ -386,7 +386,7 @@ describe('unsubscribing', () => {
 		expect(await answer.text()).toContain('You are not unsubscribed yet');
 	});
 
-	it('with a bad token gives a 404 page, and with another method a 405', async () => {
+	it('fails with a 404 page if the token is bad, and with a 405 if the method is not allowed', async () => {
 		const url = unsubscribeUrl(await mail());
 		for (const method of ['GET', 'POST']) expect((await ask(`${url}x`, { method })).status).toBe(404);
 		const answer = await ask(url, { method: 'DELETE' });

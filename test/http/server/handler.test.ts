@@ -37,7 +37,7 @@ describe('bodies', () => {
 		expect(answer.headers.get('content-length')).toBe(String(Buffer.byteLength(answer.text)));
 	});
 
-	it('escape U+2028 even in pages and slices that the database encodes', async () => {
+	it('escape U+2028 even if the database encodes their JSON', async () => {
 		await wire('POST', '/sub/lists/', { body: list });
 		const person = { email: 'a@example.com', name: 'é"\u2028\u2029"results":[]' };
 		await wire('POST', '/sub/lists/1/subscribers/', { body: person });
@@ -112,7 +112,7 @@ describe('a request with a token', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('for tuples gets the next position in the body and in X-Next, and a 400 if keys= is unknown', async () => {
+	it('to /tuples/ returns the next position in the body and in X-Next, or a 400 if keys= is unknown', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');
@@ -256,7 +256,7 @@ describe('sending', () => {
 			...(key !== null && { headers: { 'Idempotency-Key': key } }),
 		});
 
-	it('returns the submission, and the campaign of a bulk call, in headers', async () => {
+	it('returns the submission id in a header, and for a bulk send also the campaign id', async () => {
 		await deployment.store.writes.putSettings({ values: { public_url: 'https://mail.example.com' }, now: 0 });
 		const one = await send(null);
 		expect(one.status).toBe(200);
@@ -354,7 +354,7 @@ describe('failures of the service', () => {
 			new StoreError('not_overwritten', '/var/lib/news.db'),
 			[
 				'not_overwritten',
-				'It is done, but what was deleted is still on the disk of the service: repeat the request to overwrite it.',
+				'It is done, but the disk of the service still holds the deleted data: repeat the request to overwrite this data.',
 			],
 		],
 		[new TypeError('cannot read secret'), unknown],

@@ -132,7 +132,7 @@ describe('a request near a limit', () => {
 		expect(await third.read()).toMatchObject({ status: 201 });
 	});
 
-	it('is read to its end after a 503 if its body is short, so that the connection continues', async () => {
+	it('keeps its connection after a 503 if its body is short', async () => {
 		await start({ server: { limits: { maxBytesInFlight: 1000 } } });
 		const wire = await open();
 		const head = `POST /sub/lists/ HTTP/1.1\r\n${host}${token}${json}Content-Length: 60000\r\n\r\n`;
@@ -186,7 +186,7 @@ describe('the limits of one address', () => {
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
 	});
 
-	it('let uploads wait for each other if two exceed the byte limit together', async () => {
+	it('delay an upload that would exceed the byte limit together with another', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1500 } } });
 		const wires = [await open(), await open(), await open()];
 		const halves = wires.map((wire, index) => {
@@ -201,7 +201,7 @@ describe('the limits of one address', () => {
 		for (const { wire } of halves) expect(await wire.read()).toMatchObject({ status: 200 });
 	});
 
-	it('do not count a file whose client has disconnected', async () => {
+	it('do not count an upload whose client has disconnected', async () => {
 		await start();
 		const sha256 = createHash('sha256').update('whole').digest('hex');
 		const put = (length: number) =>
@@ -253,7 +253,7 @@ describe('the limits of one address', () => {
 		['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
 		['2001:db8:1:2::9', '2001:db8:1:2'],
 		['::1', '0:0:0:0'],
-	])('count %s by address, or by the /64 of IPv6', (address, name) => {
+	])('count the client %s as %s (IPv6 by its /64)', (address, name) => {
 		expect(peerName(address)).toBe(name);
 	});
 });
@@ -406,7 +406,7 @@ describe('a malformed request', () => {
 		['FOO', token, 405, 'Method "FOO" not allowed.'],
 		['get', token, 405, 'Method "get" not allowed.'],
 		['FOO', '', 401, 'Authentication credentials were not provided.'],
-	])('with the unknown method %s and a body gets a $2 (401 only without a token)', async (method, with_, status, says) => {
+	])('with the unknown method %s and a body gets a $2 (401 without a token)', async (method, with_, status, says) => {
 		await start();
 		const wire = await open();
 		wire.write(
@@ -532,7 +532,7 @@ describe('a connection', () => {
 });
 
 describe('public pages', () => {
-	it('come before the API, know the client’s address, and leave their token out of the log', async () => {
+	it('handle a request before the API does, see the client’s IP address, and log no token', async () => {
 		const seen: unknown[] = [];
 		await start({
 			server: {
@@ -721,7 +721,7 @@ describe('closing a server', () => {
 		await closing;
 	});
 
-	it('behind a proxy accepts requests for a while, and closes each connection after its answer', async () => {
+	it('behind a proxy still accepts requests for a while, but closes each connection after the answer', async () => {
 		await start({ server: { trustProxy: true } });
 		const [kept, idle] = [await open(), await open()];
 		for (const wire of [kept, idle]) {

@@ -7,7 +7,7 @@ import { ask, describePostgres } from '../../support/postgres.js';
 import { startPostgresProxy } from '../../support/postgres-proxy.js';
 import { refuses } from '../../support/refuses.js';
 
-describePostgres('a PostgreSQL server that fails', (server) => {
+describePostgres('a store on PostgreSQL', (server) => {
 	async function open(url: string, mode: 'create' | 'existing' = 'create'): Promise<Store> {
 		const store = await openPostgresStore({ url: url, clock: systemClock, mode, lockTimeoutMs: 5_000 });
 		onTestFinished(() => store.close());
@@ -25,7 +25,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 			(error: unknown) => error,
 		);
 
-	it('is reported with advice and without the password if the store cannot be opened', async () => {
+	it('reports why it cannot be opened, with advice and without the password', async () => {
 		const url = await server.createDatabase();
 		const withPassword = with_(url, (place) => {
 			place.password = 'geheim';
@@ -59,7 +59,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		}
 	});
 
-	it('is reported with the reason: missing rights, a replica, or tables of another program', async () => {
+	it('reports missing rights, a replica, or tables of another program', async () => {
 		const url = await server.createDatabase();
 		await ask(url, 'REVOKE CREATE ON SCHEMA public FROM public', 'CREATE ROLE poor LOGIN');
 		const poor = with_(url, (place) => (place.username = 'poor'));
@@ -82,7 +82,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		});
 	});
 
-	it('gets no tables if the store opens only existing databases', async () => {
+	it('creates no tables if it may open only an existing database', async () => {
 		const url = await server.createDatabase();
 		expect(await failure(url, 'existing')).toMatchObject({ name: 'DatabaseMissing' });
 		await ask(url, 'CREATE TABLE lists (x int)');
@@ -130,7 +130,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(await store.reads.checkCounts({})).toEqual({ lists: [], figures: 0, campaigns: [] });
 	});
 
-	it('makes a write uncertain if it is unreachable after the commit', async () => {
+	it('reports a write as uncertain if the server is unreachable after the commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -145,7 +145,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(results.map(({ name }) => name)).toEqual(['Once']);
 	});
 
-	it('receives an operation a second time if the connection is lost before the commit', async () => {
+	it('repeats an operation if the connection is lost before the commit', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -156,7 +156,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(count).toBe(1);
 	});
 
-	it('is noticed when its connection goes silent, and each write happens once', async () => {
+	it('notices a silent connection, and does each write once', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);
@@ -178,7 +178,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect(page?.count).toBe(9);
 	});
 
-	it('may run a statement for longer than the lock timeout', async () => {
+	it('lets a statement take longer than the lock timeout', async () => {
 		const url = await server.createDatabase();
 		// The store checks the statement every second, and even a busy server answers that check within a second.
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', lockTimeoutMs: 4_000 });
@@ -192,7 +192,7 @@ describePostgres('a PostgreSQL server that fails', (server) => {
 		expect((await store.reads.pageLists({ page: 1, page_size: 10 })).count).toBe(1);
 	});
 
-	it('terminates the transaction of a vanished process', async () => {
+	it('can write after another process vanishes during its transaction', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);

@@ -15,7 +15,7 @@ it('frequent notifications are combined, and the last one still takes effect', a
 	expect(acts).toBe(2);
 });
 
-describePostgres('processes that wake each other', (server) => {
+describePostgres('a listening worker', (server) => {
 	async function open(url: string, role: 'cli' | 'worker') {
 		const store = await openPostgresStore({ url, clock: systemClock, mode: 'create', role });
 		onTestFinished(() => store.close());
@@ -32,7 +32,7 @@ describePostgres('processes that wake each other', (server) => {
 	}
 	const eventually = (check: () => void) => vi.waitFor(check, { timeout: 10_000, interval: 20 });
 
-	it('notify after a send call or a release, not after staging', async () => {
+	it('is woken by a send call or the release of a campaign, but not by added recipients', async () => {
 		const url = await server.createProject();
 		const writer = await open(url, 'cli');
 		await verify(writer);
@@ -49,7 +49,7 @@ describePostgres('processes that wake each other', (server) => {
 		await eventually(() => expect(wakes()).toBe(3));
 	});
 
-	it('reconnect and check the queue once after a listening connection ends', async () => {
+	it('reconnects and checks the queue once after its connection ends', async () => {
 		const url = await server.createProject();
 		const writer = await open(url, 'cli');
 		await verify(writer);

@@ -63,7 +63,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		expect(proxy.cuts()).toBe(3);
 	});
 
-	it('encrypts its stored answers, which other users of the database can see', async () => {
+	it('encrypts the results that it stores for lost answers', async () => {
 		const { url, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		await newSubscriber(store, await newList(store), 'ann@example.org');

@@ -30,7 +30,7 @@ async function open() {
 	return { store, kept, attempts };
 }
 
-it('a successful attempt is listed although only the row of its message holds the data', async () => {
+it('a successful attempt is listed even if it has no separate row', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const id = await deliver(store, { kind: 'deferred', reply: busy451, due_at: noon + hour });
@@ -53,7 +53,7 @@ it('a successful attempt is listed although only the row of its message holds th
 	expect(await attempts(id)).toEqual(told);
 });
 
-it('a successful attempt has its own row if the row of its message cannot hold its reply exactly', async () => {
+it('a successful attempt has its own row if its reply does not fit exactly in the row of the message', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const reply = { phase: 'answer', code: 250, enhanced: null, text: '2.0.0 is in the text' } as const;

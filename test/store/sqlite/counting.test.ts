@@ -67,7 +67,7 @@ it('counting new subscribers of a list is fast', async () => {
 	expect(plan.filter((step) => /(SCAN|SEARCH) subscribers\b/.test(step))).toEqual([]);
 });
 
-it('a client can upload at most 5,000 files or 1 GiB that no content refers to', () => {
+it('in 24 hours, a client can upload at most 5,000 files or 1 GiB that are not yet used in a mail', () => {
 	const operations = createCore(createSql(db)) as unknown as Record<string, (command: object) => unknown>;
 	const put = (owner?: string, sha256 = 'new') =>
 		operations['putAttachment']?.({ sha256, bytes: Buffer.from('x'), owner, now: noon }) !== null;

@@ -56,7 +56,7 @@ describe('a list with many subscribers', () => {
 		expect(await deleteInSlices(steps, deletion, 2)).toBe(false);
 	});
 
-	it('has no waiting mail after a killed deletion, and the next call deletes the other subscribers', async () => {
+	it('has no waiting mail after an interrupted deletion, and the next call completes the deletion', async () => {
 		const { core, steps, failAfter, left, sound } = startLists();
 		failAfter(2);
 		await expect(deleteInSlices(steps, deletion, 2)).rejects.toThrow('the process was killed');
@@ -67,7 +67,7 @@ describe('a list with many subscribers', () => {
 		sound();
 	});
 
-	it('still has subscribers if the caller disconnects, until the next call deletes the list', async () => {
+	it('is only partly deleted if the caller disconnects, and the next call completes the deletion', async () => {
 		const { core, writer, steps, left, sound } = startLists();
 		const gone = new AbortController();
 		const deleting = deleteInSlices(stoppable(steps, { signal: gone.signal }), deletion, 2);

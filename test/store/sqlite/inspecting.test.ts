@@ -43,7 +43,7 @@ describe('inspecting a SQLite database', () => {
 		expect(readFileSync(path)).toEqual(before);
 	});
 
-	it('includes the log beside the file, even through a link, without a checkpoint', async () => {
+	it('reads the write-ahead log beside the file, even through a link, and changes neither file', async () => {
 		const writer = new Database(path);
 		writer.exec("UPDATE settings SET value = 'UTC'");
 		const left = join(folder, 'left.db');

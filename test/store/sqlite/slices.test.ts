@@ -64,7 +64,7 @@ describe('batches sent without waiting for the previous answer', () => {
 		expect(groups() - before).toBe(1);
 	});
 
-	it('share a commit only until it has ten thousand rejected rows', async () => {
+	it('need another commit after ten thousand rejected rows', async () => {
 		const { line, command, groups } = startLine({ rows: () => 100_000, took: () => undefined });
 		const before = groups();
 		const bad = Array.from({ length: 5_000 }, () => 'no address');
@@ -81,7 +81,7 @@ describe('batches sent without waiting for the previous answer', () => {
 		expect(groups() - before).toBe(2);
 	});
 
-	it('get the same answer if the same batch is sent twice', async () => {
+	it('get the same answer if they are copies of one batch', async () => {
 		const { line, command } = setup();
 		const acks = await Promise.all([
 			line.put(command(0, 'a@x.org', 'a@x.org')),
@@ -128,7 +128,7 @@ describe('batches sent without waiting for the previous answer', () => {
 		]);
 	});
 
-	it('are rejected after one that failed, except those of another session', async () => {
+	it('are rejected only if an earlier batch of the same session failed', async () => {
 		const { line, command, failAfter } = setup();
 		const other = newUuid();
 		failAfter(0);
@@ -147,7 +147,7 @@ describe('batches sent without waiting for the previous answer', () => {
 });
 
 describe('the size of a slice', () => {
-	it('follows the time that the rows take, at most doubles or halves, and has a minimum', () => {
+	it('adapts to the time that rows take, by at most a factor of two, and has a minimum', () => {
 		const size = createSliceSize(() => 200);
 		const learned = (rows: number, heldMs: number) => {
 			size.took(rows, heldMs);

@@ -32,7 +32,7 @@ describe('upkeep', () => {
 	};
 	const copied = () => (db.pragma('wal_checkpoint(NOOP)') as { checkpointed: number }[])[0]?.checkpointed;
 
-	it('checkpoints a long log, and keeps the size of its file', () => {
+	it('checkpoints a long log, but does not shrink its file', () => {
 		writePages(1_500);
 		const before = logBytes();
 		const length = tendLog(db, 0);

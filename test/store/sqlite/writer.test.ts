@@ -151,7 +151,7 @@ describe('the writer', () => {
 		expect(copies).toBe(0);
 	});
 
-	it('commits an operation that may be delayed in the same group as an urgent one', async () => {
+	it('commits an urgent operation and a waiting one in the same group', async () => {
 		const patient = writer.write(() => 'patient', { maxDelayMs: 60_000 });
 		const hasty = insert(1);
 		expect([await patient, await hasty]).toEqual(['patient', 1]);

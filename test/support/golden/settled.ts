@@ -31,7 +31,7 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	['seconds in JUnit', /( time=")\d+\.\d{3}"/g, '$1<s>"'],
 	['times of a next attempt, which are random', /2026-11-21T12:\d\d:\d\d\.(?!000000)\d{6}/g, '<moment>'],
 	['these times in a table', /(DUE +(?:\\x1b\[22m)? +)2026-11-21 \d\d:\d\d/g, '$1<moment>'],
-	['these times in a sentence', /(\btried(?:\n\|)? +again in(?:\n\|)? +)\d+ seconds?/g, '$1<s> seconds'],
+	['these times in a sentence', /(\btries(?:\n\|)? +again in(?:\n\|)? +)\d+ seconds?/g, '$1<s> seconds'],
 	[
 		'these times of deferred mail',
 		/(\b(?:next|go at|due before) )2026-11-21 \d\d:\d\d(?::\d\d)?/g,
@@ -42,7 +42,7 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	['shortened ids', /\b[0-9a-f]{8}-[0-9a-f-]*…[0-9a-f-]+/g, '<uuid>'],
 	['shortened folders', /\/tmp\/mailctl-golden[\w-]*…\w*/g, '<folder>'],
 	['the clock of this machine', /^([|<] [dD]ate: )\w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT/gm, '$1<now>'],
-	['its difference from the clock of the calls', /(\bits clock is )[^\n]*?(?= ahead of)/g, '$1<time>'],
+	['its distance from the clock of the calls', /(\bservice's clock is )[^\n]*?(?= ahead of)/g, '$1<time>'],
 	['the version of the program', /((?:^\| |"version": ?"))\d+\.\d+\.\d+(?=$|")/gm, '$1<version>'],
 	['ports of servers', /127\.0\.0\.1:\d{5}\b/g, '127.0.0.1:<port>'],
 	['ports without the host', /("port": |\| 127\.0\.0\.1\t)\d{5}\b/g, '$1<port>'],

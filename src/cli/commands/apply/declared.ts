@@ -9,7 +9,7 @@ import { UsageError } from '../../frame/errors.js';
 import { didYouMean } from '../../frame/words.js';
 import { type Declaration, type Declared, type Kind, kinds, type Value } from './plan.js';
 
-/** `optional` reads an empty text as null. `file` reads a file into the key without `_file`. */
+/** `optional`: an empty text means null. `file`: `password_file: PATH` sets `password` to the content of the file. */
 type Shape = 'text' | 'optional' | 'flag' | 'file' | 'type' | 'secret';
 
 interface KindSpec {
@@ -113,7 +113,7 @@ class Reader {
 	async resources(kind: Exclude<Kind, 'settings'>, given: unknown): Promise<Declared[]> {
 		if (given === null) return [];
 		const place = `${this.#file.name}: ${kind}`;
-		if (!Array.isArray(given)) fail(place, 'it must be a list, each item with a "-"');
+		if (!Array.isArray(given)) fail(place, 'must be a list: begin each item with "-"');
 		const found: Declared[] = [];
 		for (const [at, item] of given.entries())
 			found.push(await this.#resource(specs[kind], item, `${place}[${at}]`));
@@ -136,19 +136,17 @@ class Reader {
 	}
 
 	async #value(shape: Shape, value: unknown, where: string): Promise<Value> {
-		if (shape === 'flag') return typeof value === 'boolean' ? value : fail(where, 'it must be true or false');
+		if (shape === 'flag') return typeof value === 'boolean' ? value : fail(where, 'must be true or false');
 		if (shape === 'optional' && (value === null || value === '')) return null;
 		const text = textIn(value, where);
 		if (shape === 'file') return this.#content(text, where);
 		if (shape === 'secret') return this.#fromEnvironment(text, where);
 		if (shape === 'type' && !webhookTypes.some((one) => one === text))
-			fail(where, `it must be one of ${webhookTypes.join(', ')}`);
+			fail(where, `must be one of ${webhookTypes.join(', ')}`);
 		return text;
 	}
 
-	/**
-	 * Resolves the path relative to the declaration. Removes the final newline, which editors add to secrets and bodies.
-	 */
+	/** Removes the final newline, which editors add to secrets and bodies. */
 	async #content(path: string, where: string): Promise<string> {
 		const from = this.#file.path === null ? '.' : dirname(this.#file.path);
 		const read = this.#cx.sources.file(resolve(from, path), 'file').text();
@@ -168,13 +166,13 @@ class Reader {
 }
 
 function textIn(value: unknown, where: string): string {
-	return typeof value === 'string' ? value : fail(where, 'it must be a text: put it in quotes');
+	return typeof value === 'string' ? value : fail(where, 'must be text: put the value in quotes');
 }
 
 function entriesOf(given: unknown, where: string): [string, unknown][] {
 	if (given === null) return [];
 	if (typeof given === 'object' && !Array.isArray(given)) return Object.entries(given);
-	return fail(where, 'it must have keys with values');
+	return fail(where, 'must have keys with values');
 }
 
 function unknownKey(where: string, key: string, known: readonly string[]): UsageError {

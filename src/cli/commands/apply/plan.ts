@@ -26,7 +26,7 @@ export interface Declared {
 	where: string;
 }
 
-/** Resources in the file by kind. Kinds that are not in the file stay as they are. */
+/** Kinds that are not in the file stay as they are. */
 export type Declaration = Partial<Record<Kind, readonly Declared[]>>;
 
 export interface Change {
@@ -201,9 +201,9 @@ export async function carryOut(cx: CommandContext, steps: readonly Step[]): Prom
 			cx.signal.throwIfAborted();
 			await make();
 		} catch (error) {
-			const at = `when it tried to ${change.action} the ${change.kind.slice(0, -1)} "${change.name}"`;
+			const at = `while trying to ${change.action} the ${change.kind.slice(0, -1)} "${change.name}"`;
 			await cx.warn(
-				`stopped after ${made} of ${counted(steps.length, 'change')}, ${at}: run it again to go on`,
+				`stopped after ${made} of ${counted(steps.length, 'change')}, ${at}: run the command again to go on`,
 			);
 			throw error;
 		}
@@ -253,7 +253,6 @@ interface Resource {
 
 type ResourceOf = (api: Api, signal: AbortSignal, declared: readonly Declared[]) => Promise<Resource>;
 
-/** An entry throws `MissingExtension` if the service lacks the kind. */
 const resources: Readonly<Record<Exclude<Kind, 'settings'>, ResourceOf>> = {
 	senders: async ({ senders }, signal) => ({
 		all: () =>

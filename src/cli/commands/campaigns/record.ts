@@ -57,7 +57,10 @@ export async function campaignIdOf(cx: CommandContext, text: string | undefined)
 	return (await findCampaign(cx, campaigns, text)).id;
 }
 
-/** Returns the only unfinished campaign. Among several, a person chooses; a script gets their names (exit code 2). */
+/**
+ * If several campaigns are unfinished, asks the user to choose one. Without a terminal, throws `UsageError` with their
+ * names.
+ */
 export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns): Promise<Campaign> {
 	const having = (state: 'sending' | 'staged') =>
 		collect(walk(campaigns, { state, ordering: '-date_created' } as const, { signal: cx.signal }));
@@ -136,10 +139,7 @@ function messagesOf({ messages, joined = {} }: CampaignStatus): CampaignMessages
 	return sums;
 }
 
-/**
- * Counts the rows read so far. For a campaign of lists, counts the subscribers that are staged or left out. A campaign
- * of lists is complete once it is released.
- */
+/** Counts the rows read so far. For a campaign of lists, counts the subscribers that are staged or left out. */
 function rowsOf(campaign: Campaign): { rows: number; is_complete: boolean } {
 	const { position, is_complete, counts, date_released, source } = campaign;
 	if (source !== null || position > 0) return { rows: position, is_complete };
@@ -232,7 +232,7 @@ export async function listNames(cx: CommandContext, { list_id, audience }: Campa
 	return Promise.all(ids.map(nameOf));
 }
 
-/** Returns `20 sent, 1 bounced; 3 joined by send --to`, or `20 sent; deleted since 2026-11-01 (keep_messages)`. */
+/** Returns `20 sent, 1 bounced; 3 added by send --to`, or `20 sent; deleted since 2026-11-01 (keep_messages)`. */
 function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {
 	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)

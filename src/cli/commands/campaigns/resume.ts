@@ -33,9 +33,9 @@ export const resume = command({
 	name: 'resume',
 	summary: 'resume a campaign that stopped',
 	description:
-		'Without a name it resumes the only unfinished campaign. Sent messages are not sent again. A campaign that was not ' +
-		'released yet must be confirmed like a send. If rows are not staged yet, it reads them from the same file, or from ' +
-		'the copy in --source. The rate stays, unless --rate is given.',
+		'Without a name, resumes the only unfinished campaign. Sent messages are not sent again. If the campaign is not ' +
+		'released yet, the command needs the same confirmation as a send. If some rows are not staged yet, the command reads ' +
+		'the original file, or the copy that --source names. The rate stays, unless --rate is given.',
 	args: [{ ...campaignArg, optional: true }],
 	options: {
 		source: { kind: 'path', summary: 'read the rows from this copy of the file; - is standard input' },
@@ -140,7 +140,7 @@ async function keptRate(cx: CommandContext, { rate, is_finished }: Campaign, { w
 	return rate;
 }
 
-/** A campaign of rows may have a `list_id` too, but it has read rows. */
+/** A campaign of rows can have a `list_id` too, but its `position` is not 0. */
 function isOverList({ source, list_id, position }: Campaign): boolean {
 	return source === null && list_id !== null && position === 0;
 }
@@ -173,7 +173,7 @@ async function recipientsOf(cx: CommandContext, campaign: Campaign, rows: Rest, 
 	};
 }
 
-/** Opens the rows that are not staged yet. Throws if the file has changed, because other people could get the mail. */
+/** The returned function throws if the file has changed, because other people could get the mail. */
 function restOf(cx: CommandContext, campaign: Campaign, given: string | undefined): Rest {
 	if (isOverList(campaign) || campaign.is_complete || campaign.state !== 'staged') return null;
 	const { key, source } = campaign;
@@ -191,14 +191,12 @@ function restOf(cx: CommandContext, campaign: Campaign, given: string | undefine
 	};
 }
 
-/**
- * Suggests piping the rows again. Omits this if the rows came through the API, because only the API's caller has them.
- */
+/** Suggests piping the rows again if they came from a pipe. This command cannot get rows that an API client sent. */
 function notFromFile({ key, source, position }: Campaign): UsageError {
 	const again = mailctl('campaigns', 'resume', key, '--source', '-');
 	const hint = [mailctl('campaigns', 'cancel', key), ' drops it'];
 	const rows = counted(position, 'row');
-	const what = `the campaign "${key}" stopped after ${rows} that did not come from a file; nothing was sent`;
+	const what = `the campaign "${key}" stopped after ${rows}, and its rows did not come from a file; nothing was sent`;
 	return new UsageError(what, {
 		hint: source === null ? hint : [again, ' continues with the same rows from standard input, ', ...hint],
 	});

@@ -31,7 +31,7 @@ export const backup = command({
 	exits: [74],
 	examples: ['mailctl engine backup news-2026-11-01.db', 'mailctl engine backup latest.db --force -o json'],
 	run: async (cx, { args: { file }, options }) => {
-		if (file === '-') throw new UsageError('a backup needs a file, because it is read again to check it');
+		if (file === '-') throw new UsageError('a backup needs a file, because mailctl checks the written file');
 		const database = localFile(cx, 'engine backup', (url) => {
 			const { url: from, schema } = forServerPrograms(url);
 			const only = schema === 'public' ? [] : ['-n', schema];
@@ -70,10 +70,10 @@ export const restore = command({
 	name: 'restore',
 	summary: 'replace the database with a backup',
 	description:
-		'Checks the backup, and keeps the old database as FILE.db.before-restore-TIME. Stop all processes that ' +
-		'use it. The queue of the restored database is paused: cancel messages that were sent after the backup, then run ' +
-		'`engine queue resume`. Encrypted secrets need their key (MAILCTL_KEY_FILE).',
-	args: [{ name: 'file', summary: 'a file of `engine backup`', of: 'file', ask: 'Backup:' }],
+		'Checks the backup, and keeps the old database as FILE.db.before-restore-TIME. First stop all processes ' +
+		'that use the database. The queue of the restored database is paused: cancel messages that were sent after the ' +
+		'backup, then run `engine queue resume`. Encrypted secrets need their key (MAILCTL_KEY_FILE).',
+	args: [{ name: 'file', summary: 'a file that `engine backup` wrote', of: 'file', ask: 'Backup:' }],
 	writes: true,
 	severity: 'severe',
 	createsDatabase: false,
@@ -94,7 +94,7 @@ export const restore = command({
 			const { url: database } = forServerPrograms(url);
 			const restoring = system('pg_restore', '--no-owner', '--exit-on-error', '-d', database, file);
 			// Messages that were sent after the dump are still queued in the dump, so a worker would send them again.
-			const pause = ['before any worker runs on it: ', mailctl('engine', 'queue', 'pause')];
+			const pause = ['before any worker uses the new database: ', mailctl('engine', 'queue', 'pause')];
 			return joinHints([['into a new, empty database: ', restoring], pause]);
 		});
 		const found = await stat(file).catch(() => null);
@@ -135,8 +135,8 @@ export const restore = command({
 type Restored = { uncertain: number; waiting: number; erased: number | null };
 
 /**
- * Says what to check after a restore. The restore repeats the erasures that the old database lists. Without an old
- * database, people who were erased after the backup may be back.
+ * The restore repeats the erasures that the old database lists. Without an old database, people who were erased after
+ * the backup may be back.
  */
 async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplaced: boolean): Promise<void> {
 	const { uncertain, waiting, erased } = restored;

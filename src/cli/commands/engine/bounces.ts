@@ -71,7 +71,7 @@ const ingest = command({
 });
 
 const unmatchedHint: Hint = [
-	'an unmatched mail is about a message that another program sent, or a deleted one; ',
+	'an unmatched mail is about a deleted message, or about a message of another program; ',
 	mailctl('engine', 'bounces', 'explain', 'FILE'),
 	' shows its contents',
 ];
@@ -115,7 +115,7 @@ function whyUnreadable(code: string): string {
 
 function tryLater(message: string, cause?: unknown): CliError {
 	return new CliError('try_later', exits.tryLater, message, {
-		hint: 'nothing is lost: run it again with the same mails; recorded ones do not count twice',
+		hint: 'nothing is lost: run the command again with the same mails; no mail counts twice',
 		retryable: true,
 		cause,
 	});
@@ -190,7 +190,7 @@ function linesOf(report: Report): string[] {
 	switch (report.kind) {
 		case 'bounce':
 		case 'delivery_notice': {
-			const what = report.kind === 'bounce' ? 'a bounce' : 'a notice on delivery; nothing bounced';
+			const what = report.kind === 'bounce' ? 'a bounce' : 'a delivery notice; nothing bounced';
 			const by = report.reporting_mta === null ? '' : `, reported by ${report.reporting_mta}`;
 			const recipients = report.recipients.flatMap((one) => {
 				const fate = one.action === 'failed' ? (one.hard ? 'hard bounce' : 'soft bounce') : one.action;
@@ -218,7 +218,7 @@ function linesOf(report: Report): string[] {
 		case 'auto_reply':
 			return block('an automatic answer; nothing bounced', { rule: report.why, found: placed(report.place) });
 		case 'not_a_report':
-			return [`no report: ${report.why}`];
+			return [`not a report: ${report.why}`];
 	}
 }
 

@@ -32,7 +32,7 @@ const selector = {
 	placeholder: 'NAME',
 	required: true,
 	ask: 'Selector:',
-	summary: 'name the key in the DNS, such as s2026',
+	summary: 'set the name of the key in the DNS, such as s2026',
 } as const;
 
 const refusing = (check: (text: string) => string) => async (_: CommandContext, typed: string) =>

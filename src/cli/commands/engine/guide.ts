@@ -20,7 +20,7 @@ export async function guideInit(cx: CommandContext) {
 	const now = isThere ? await (await cx.local()).settings.get({ reveal: true }) : {};
 	await cx.note(
 		isThere
-			? `${shownDatabase(target.url)} is there already: Enter keeps what is set. Ctrl-C leaves everything as it is.`
+			? `${shownDatabase(target.url)} already exists: Enter keeps each setting. Ctrl-C leaves everything as it is.`
 			: `Sets up ${shownDatabase(target.url)}. Ctrl-C leaves everything as it is.`,
 	);
 	const senders = isThere ? (await cx.api()).senders : undefined;
@@ -41,7 +41,7 @@ export async function guideInit(cx: CommandContext) {
 	const ownZone = now['time_zone'] ?? timeZoneOf(cx.settings);
 	const zones = new Set([ownZone, 'UTC', ...Intl.supportedValuesOf('timeZone')]);
 	const choices = [...zones].map((name) => ({ name, value: name, names: [name] }));
-	const zone = await cx.search('Time zone (days of reports are counted in it):', async (typed) =>
+	const zone = await cx.search('Time zone for the days in reports:', async (typed) =>
 		matching(choices, typed.trim().replaceAll(' ', '_')),
 	);
 	// 400 days keep a year and a month, so that a month can be compared with the same month of the previous year.
@@ -70,12 +70,11 @@ export async function sayDns(cx: CommandContext): Promise<void> {
 	for (const { level, message, fix } of await findFaults(cx, dns, null))
 		if (level === 'warning' || level === 'problem')
 			await cx.note([`DNS: ${message}`, ...(fix?.split('\n').map((step) => `  ${step}`) ?? [])]);
-	await cx.hint([mailctl('doctor'), ' looks at the DNS and all else again']);
+	await cx.hint([mailctl('doctor'), ' checks the DNS and everything else again']);
 }
 
 type Stored = Readonly<Record<string, string>>;
 
-/** Asks for the mail server and tests it. If the test fails, the user may edit, keep or omit the answer. */
 async function askServer(cx: CommandContext, now: Stored, sender: string): Promise<Record<string, string>> {
 	const { normalOf } = await import('../../connect/local.js');
 	let initial = now['smtp_url'];

@@ -11,13 +11,13 @@ import { answer } from '../../render/columns.js';
 import { counted } from '../../render/units.js';
 
 const options = {
-	from: { kind: 'path', placeholder: 'DB', summary: 'move this database (that of --db by default)' },
+	from: { kind: 'path', placeholder: 'DB', summary: 'move this database (default: the one of --db)' },
 	to: {
 		kind: 'path',
 		placeholder: 'DB',
 		summary: 'move to a new file or an empty postgres://USER@HOST/DATABASE',
 		required: true,
-		ask: 'To, a new file or postgres://USER@HOST/DATABASE:',
+		ask: 'Move to (a new file or postgres://USER@HOST/DATABASE):',
 		whyNot: async (cx: CommandContext, typed: string, { from }: Readonly<Record<string, unknown>>) =>
 			refusalOf(() => assertDatabaseName(typed.trim(), '--to')) ??
 			whyNotAnother(typed.trim(), from === undefined ? ownDatabase(cx) : String(from)),
@@ -30,8 +30,8 @@ export const migrate = command({
 	summary: 'move the database to PostgreSQL, or back to a file',
 	description:
 		'Stop `serve` and `worker` first: neither database works until all rows are copied and compared. ' +
-		'Everything moves with its ids; encrypted secrets keep their key. If it is interrupted, run the same ' +
-		'command again, or --undo. Afterwards the old database refuses every command.',
+		'Everything moves with its ids; encrypted secrets keep their key. If the move is interrupted, run ' +
+		'the same command again, or cancel the move with --undo. Afterwards the old database refuses every command.',
 	options,
 	writes: true,
 	severity: 'mild',
@@ -64,7 +64,7 @@ type Named = { source: string; to: string };
 
 function whyNotAnother(to: string, source: string): string | null {
 	const isSame = isPostgres(to) ? to === source : resolve(to) === resolve(source);
-	return isSame ? 'that is the same database' : null;
+	return isSame ? 'that is the old database' : null;
 }
 
 function ownDatabase(cx: CommandContext): string {

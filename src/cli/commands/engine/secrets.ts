@@ -15,7 +15,7 @@ const columns: Columns<SecretCount> = [
 const status = command({
 	name: 'status',
 	summary: 'show how many secrets are encrypted, and with which key',
-	description: 'It needs no key, and changes nothing.',
+	description: 'Needs no key, and changes nothing.',
 	columns,
 	output: 'an array of {"key", "secrets"}; "key" is null for unencrypted ones',
 	exits: [78],
@@ -38,7 +38,7 @@ const wrap = command({
 		'remove the old key. Older backups do not change.',
 	writes: true,
 	columns,
-	output: 'as `engine secrets status`',
+	output: 'the same as `engine secrets status`',
 	exits: [2, 78],
 	examples: ['MAILCTL_KEY_FILE=mailctl.key mailctl engine secrets wrap'],
 	run: async (cx) => {
@@ -63,7 +63,7 @@ const unwrap = command({
 	writes: true,
 	severity: 'mild',
 	columns,
-	output: 'as `engine secrets status`',
+	output: 'the same as `engine secrets status`',
 	exits: [2, 78],
 	examples: ['mailctl engine secrets unwrap --yes'],
 	run: async (cx) => {

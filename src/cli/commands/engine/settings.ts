@@ -33,7 +33,8 @@ const get = command({
 		'A terminal shows each setting with its purpose. A pipe gets only the stored value of the named setting.',
 	args: [{ name: 'setting', summary: 'the name of the setting', optional: true, of: 'setting' }],
 	columns,
-	output: 'an array of {"name", "value", "default", "meaning"}, or only the named one; secrets are masked',
+	output:
+		'an array of {"name", "value", "default", "meaning"}, or one object for a named setting; secrets are masked',
 	examples: ['mailctl engine settings get', 'mailctl engine settings get public_url'],
 	run: async (cx, { args }) => {
 		const engine = await cx.local();

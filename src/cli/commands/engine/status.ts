@@ -90,8 +90,8 @@ const stats = command({
 	summary: 'show waiting messages, and why they wait',
 	description:
 		'Shows why nothing is sent, how many messages are due or wait for a limit, the workers, the domains that defer mail, ' +
-		'when the first and the last delayed message of each limit may go, and the most frequent replies of seven days. ' +
-		'Limits of --rate are not included. It reads every waiting message.',
+		'the times of the first and the last message that each limit delays, and the most frequent replies of seven days. ' +
+		'Leaves out limits of --rate. Reads every waiting message.',
 	output:
 		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}], "replies": [{"state", "reply", "count"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
@@ -158,7 +158,7 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 	const since = oldest === null ? '' : `; the oldest is from ${oldest}`;
 	const [limited] = limits.map((limit) => limit.next).sort();
 	const isHeld = due > 0 && limited !== undefined;
-	const next = isHeld ? `${limited}, when a limit allows it` : (next_due ?? 'no message is waiting');
+	const next = isHeld ? `${limited}, because of a limit` : (next_due ?? 'no message is waiting');
 	const section = (title: string, lines: readonly string[]) =>
 		lines.length === 0 ? [] : [title, ...lines.map((line) => `  ${line}`)];
 	return [
@@ -199,7 +199,7 @@ function pauseLine(paused: QueueStats['paused']): string {
 
 const wireTime = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}/g;
 
-/** Marks the API's times in a sentence as UTC, for programs. */
+/** Appends `Z` to each time of the API in the sentence, because programs need the time zone. */
 function withZones(sentence: string): string {
 	return sentence.replaceAll(wireTime, withZone);
 }

@@ -27,7 +27,7 @@ type RateName = keyof typeof baseOf;
 const rateNames = Object.keys(baseOf) as RateName[];
 
 const output =
-	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each minus the first; rates are percentages, their differences percentage points';
+	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each difference is the value minus the first value; rates are in percent, their differences in percentage points';
 
 export const campaignsCompare = command({
 	name: 'compare',
@@ -56,7 +56,7 @@ export const campaignsCompare = command({
 
 export const reportCompare = command({
 	name: 'compare',
-	summary: 'compare the last days with the days before',
+	summary: 'compare the last N days with the N days before',
 	options: {
 		last: { kind: 'text', placeholder: 'N', summary: 'compare this many days: 14d, 4w (default 7d)' },
 	},
@@ -137,7 +137,6 @@ function columnsOf(first: Side, others: readonly Side[], isForPeople: boolean): 
 			const value = measureOf(measure);
 			if (!isForPeople) return value;
 			if (measure === 'sent') return text(value, true);
-			// Show `-` for a rate whose base is 0, because the rate is undefined.
 			return sides.every(({ figures }) => figures[baseOf[measure]] !== 0) ? text(value, false) : '-';
 		},
 	});

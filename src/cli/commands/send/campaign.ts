@@ -62,7 +62,7 @@ export interface Recipients {
 	readonly isBulk: boolean;
 	/** The `--source` for `campaigns resume`, such as `-` for a pipe. Absent if that command needs none. */
 	readonly again?: string | undefined;
-	/** Stages the recipients. Returns the first errors. */
+	/** Returns the first errors. */
 	stage(place: CampaignPlace, session: CampaignSession): Promise<readonly string[]>;
 }
 
@@ -89,7 +89,7 @@ export function assertConsent(cx: CommandContext, { expectCount }: RunOptions, r
 	throw new UsageError(`sending to ${recipients} must be confirmed`, { hint: `add ${missing.join(' ')}` });
 }
 
-/** Checks the options, and looks up the campaign. `recipients`: how sentences name the recipients. */
+/** `recipients`: how sentences name the recipients. */
 export async function beginCampaign(cx: CommandContext, options: SendOptions, recipients: string) {
 	const timing = await readTiming(cx, options);
 	const place = await campaignPlace(cx);
@@ -98,7 +98,7 @@ export async function beginCampaign(cx: CommandContext, options: SendOptions, re
 	const { campaign, again } = options;
 	if (campaign !== undefined) assertName(campaign);
 	const found = campaign === undefined ? undefined : await lookUpCampaign(place.campaigns, campaign);
-	// A campaign of send calls accepts no rows, so ignore it. This run opens a campaign of rows with that UUID.
+	// Ignore a campaign that only send calls made: it accepts no rows. This run opens a campaign with the same UUID.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
 		throw new UsageError(`campaign ${campaign} not found; give a name instead of a UUID to begin a new one`);
@@ -159,7 +159,7 @@ export async function foreseeOpening(beginning: Beginning, spec: AnyCampaignSpec
 	if (there?.state === 'canceled') throw wasCanceled(there.key);
 }
 
-/** Continues a campaign. A staged campaign gets the times of this run; a released one keeps its own. */
+/** A staged campaign gets the times of this run; a released one keeps its own. */
 async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampaignSpec) {
 	const { place, timing } = beginning;
 	const { key, state } = session;
@@ -171,10 +171,7 @@ async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampai
 	return { session: await refusalExplained({ ...beginning, name: key }, spec, opening), begun };
 }
 
-/**
- * With `--again` and without a name, a repeated command continues the unfinished repetition instead of beginning a
- * third send.
- */
+/** Without a name, `--again` begins no third send while the second one is unfinished. */
 function unlessThere({ name, options }: Beginning): CampaignOpening {
 	if (!options.again) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};
@@ -195,7 +192,6 @@ async function refusalExplained<T>({ place, name }: Beginning, spec: AnyCampaign
 	}
 }
 
-/** Returns the campaign that sent the same message to the same recipients, and the error that says so. */
 async function repeatedBy({ cx, place }: Beginning, cause: unknown) {
 	const key = cause instanceof ApiError ? repeatedKey(cause) : null;
 	if (key === null) throw cause;
@@ -216,7 +212,6 @@ function waysBeside(found: Campaign | undefined): Hint {
 	return [...first, '; --again with another --campaign sends it once more'];
 }
 
-/** `"spring-news" was sent to this list 4 minutes ago, and is not finished`. */
 function sentence({ clock, times }: CommandContext, campaign: Campaign): string {
 	const { key, list_id, date_released, plan } = campaign;
 	const recipients = list_id === null ? 'these recipients' : 'this list';
@@ -247,8 +242,8 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(run, released.counts, status.replies);
-		// This machine keeps the messages that wait for another service. Only a retry sends them, so exit codes may
-		// suggest it.
+		// Only another run of this command sends messages that still wait for another service. Exit codes may therefore
+		// suggest a retry.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
@@ -266,8 +261,8 @@ export async function assertStaged(run: CampaignRun): Promise<void> {
 }
 
 /**
- * Stages, checks and releases. After a failure before the release, cancels a campaign with a generated name, because
- * the user does not know the name. Cancels a `named` one only if staging refused it or the user declined.
+ * After a failure before the release, cancels a campaign with a generated name, because the user does not know the
+ * name. Cancels a `named` one only if staging refused it or the user declined.
  */
 async function release(run: CampaignRun): Promise<void> {
 	const { cx, begun, place, session, recipients } = run;
@@ -294,7 +289,9 @@ async function release(run: CampaignRun): Promise<void> {
 		const resume = [mailctl('campaigns', 'resume', name, ...rest), ' continues'];
 		if (cx.signal.aborted)
 			await cx.hint(
-				isDropped ? `nothing was sent, and "${name}" is dropped` : ['nothing was sent; ', ...resume],
+				isDropped
+					? `nothing was sent; the campaign "${name}" was deleted`
+					: ['nothing was sent; ', ...resume],
 			);
 		else if (!isDropped && error instanceof Declined)
 			throw new Declined({ done: 'nothing was sent', hint: resume });
@@ -302,7 +299,6 @@ async function release(run: CampaignRun): Promise<void> {
 	}
 }
 
-/** If the answer to the release is unclear, reads the campaign's state. Throws exit code 13 if that is unclear too. */
 async function releaseOnce({ place, session }: CampaignRun, expect_count: number): Promise<void> {
 	const { campaigns } = place;
 	try {
@@ -322,13 +318,13 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 	}
 }
 
-/** Cancels a campaign that is not released. A failure only warns, because another error ends the command. */
+/** A failure only warns, because another error ends the command. */
 async function drop({ cx, place, session }: CampaignRun): Promise<void> {
 	try {
 		await place.campaigns.cancel(session.id, { forget: true });
 	} catch (error) {
 		if (error instanceof ApiError && (error.code === 'conflict' || error.code === 'not_found')) return;
-		await cx.warn(`could not drop what was staged as "${session.key}"`);
+		await cx.warn(`the staged campaign "${session.key}" was not deleted`);
 	}
 }
 
@@ -385,7 +381,6 @@ async function* addresses(lines: AsyncIterable<ResultLine>): AsyncGenerator<stri
 	for await (const { state, to } of lines) if (state !== 'rejected' && state !== 'suppressed') yield to;
 }
 
-/** Yields the rows of a campaign or, for a campaign of lists, its first `limit` messages. */
 function linesOf({ cx, place, session, recipients }: CampaignRun, limit?: number) {
 	const isOfRows = recipients.selection === null || place.isForeign;
 	return isOfRows ? rowLines(cx, place, session.id) : messageLines(cx, session.id, limit);
@@ -423,7 +418,6 @@ async function deliver(run: CampaignRun, counts: AcceptCounts, known: CampaignSt
 	return concludeDelivery(cx, summary, { waiting: waitingOf(after.messages), campaign, ...unsentOf(after) });
 }
 
-/** If the file cannot be written, the error says how to get the results later. */
 async function writeResults(run: CampaignRun): Promise<void> {
 	const { cx, session, options } = run;
 	const later = mailctl('campaigns', 'results', session.key, '--save', 'FILE');

@@ -45,10 +45,7 @@ export async function assertCanDeliver(cx: CommandContext, { wait }: RunOptions)
 
 type Sent = Accepted & { answer: SendResult };
 
-/**
- * Uploads the files and makes a send call. Errors of a test message suggest no idempotency key, because a second test
- * does no harm.
- */
+/** Errors of a test message suggest no idempotency key, because a second test does no harm. */
 export async function accept(
 	cx: CommandContext,
 	request: SendRequest,
@@ -90,8 +87,8 @@ export async function deliverSent(cx: CommandContext, sent: Sent, options: RunOp
 }
 
 /**
- * If no clear answer arrives, throws exit code 13: scripts would retry after a network or server error, and send twice.
- * `key`: the idempotency key for a safe retry, if there is one.
+ * Throws exit code 13 if the service may have accepted the message. With the exit code of a network error, a script
+ * would retry and send twice. `key`: the idempotency key for a safe retry, if there is one.
  */
 export async function maybeSent<T>(cx: CommandContext, sending: Promise<T>, key: string | null): Promise<T> {
 	try {
@@ -119,7 +116,7 @@ export async function sayWhoGetsNone(cx: CommandContext, { to }: SendRequest, { 
 		await cx.hint(mailctl('why', left.length === 1 ? first : 'ADDRESS'));
 }
 
-/** For a dry run on a local database, accepts the request and rolls it back. Otherwise only checks the request. */
+/** For a dry run on a local database, accepts the request and rolls it back. */
 export async function foreseeSending(
 	cx: CommandContext,
 	request: SendRequest,
@@ -221,7 +218,7 @@ async function deliverHere(delivery: Watched, local: LocalEngine): Promise<Deliv
 
 const firstPauseMs = 30;
 const longestPauseMs = 1_000;
-/** A paused queue recovers only at its next attempt, so give up only after this time without progress. */
+/** Give up on a paused queue after this time without progress. The queue may recover at its next attempt. */
 const pausedMs = 5_000;
 
 async function waitForServer(delivery: Watched): Promise<DeliverySummary> {
@@ -265,7 +262,7 @@ async function waitForServer(delivery: Watched): Promise<DeliverySummary> {
 
 const lookEveryMs = 1_000;
 
-/** Aborts when the campaign's `--window` closes. The reason says when the window opens again. */
+/** Aborts when the campaign's `--window` closes. */
 async function watchWindow({ cx, scope }: Delivery) {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const controller = new AbortController();
@@ -282,7 +279,7 @@ async function watchWindow({ cx, scope }: Delivery) {
 	return { signal: controller.signal, stop: () => clearInterval(timer) };
 }
 
-/** How many messages of a submission to search for a refused sender. Takes the last ones, which a worker sends last. */
+/** Search only the last messages of a submission for a refused sender, because a worker sends them last. */
 const mostLookedAt = 20;
 
 async function refusedSenderOf(messages: Messages, ids: readonly Uuid[]): Promise<string | null> {
@@ -301,7 +298,7 @@ const triedAgain: ReadonlySet<ExitCode> = new Set([
 
 /**
  * Runs `work` after an acceptance. Replaces an error that suggests a retry by one that says that the messages are
- * accepted. Exit codes in `triedAgain` become 14. `campaign`: its name, or null for one submission.
+ * accepted. `campaign`: its name, or null for one submission.
  */
 export async function afterAcceptance(
 	cx: CommandContext,
@@ -330,17 +327,14 @@ export function endOfSend(reason: unknown): unknown {
 }
 
 interface DeliveryEnd {
-	/** Messages without an outcome. */
 	waiting: number;
-	/** True if all recipients are suppressed or canceled. */
 	isUnsent: boolean;
-	/** The number of rejected recipients. */
 	leftOut: number;
 	/** Null for one submission. */
 	campaign: { name: string; sentence: string; replies: CampaignStatus['replies'] } | null;
 }
 
-/** Reports how a delivery ended, and returns the exit code. `summary` is null if this run did not wait. */
+/** `summary` is null if this run did not wait. */
 export async function concludeDelivery(
 	cx: CommandContext,
 	summary: DeliverySummary | null,
@@ -390,10 +384,6 @@ async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, c
 
 const drain = mailctl('worker', '--drain');
 
-/**
- * Returns 13 if the outcome of a message is uncertain. Returns `partly` (9) if a message bounced or failed, if
- * recipients were left out, or if nobody gets the message.
- */
 export async function exitOf(
 	cx: CommandContext,
 	{ uncertain, bounced, failed }: DeliverySummary['counts'],
@@ -401,6 +391,6 @@ export async function exitOf(
 ): Promise<ExitCode> {
 	if (uncertain > 0) return exits.uncertain;
 	if (bounced + failed > 0) return exits.partly;
-	if (isUnsent) await cx.warn('no recipient gets it: all are suppressed or canceled');
+	if (isUnsent) await cx.warn('no message is sent: each was suppressed or canceled');
 	return isUnsent || leftOut > 0 ? exits.partly : exits.done;
 }

@@ -69,10 +69,7 @@ export class Draft {
 		return { ...rest, from: typeof from === 'string' ? from : (from[0] ?? ''), type };
 	}
 
-	/**
-	 * Returns variables that have no default, are not in the context and are not built in. Fields may supply their
-	 * values.
-	 */
+	/** Fields may supply the values of the returned variables. */
 	open(content: Pick<Content, 'subject' | 'text' | 'html'> = this.content): string[] {
 		return usedVariables(content).filter(
 			(name) => !hasDefault(name) && !Object.hasOwn(this.#context, name) && !builtInVariables.includes(name),
@@ -80,9 +77,9 @@ export class Draft {
 	}
 
 	/**
-	 * Throws `UsageError` if a variable has no value for one of the addresses. With mailctl, a field counts if the
-	 * subscriber has a value for it; an address in several lists has no values. Other services do not show values, so any
-	 * field counts.
+	 * Throws `UsageError` if a variable has no value for one of the addresses. If the service is mailctl, this method
+	 * looks up the subscriber's values; an address in several lists has none. Other services do not show values, so this
+	 * method only checks that such a field exists.
 	 */
 	async assertVariables({ strictVars, bulk, to }: SendOptions): Promise<void> {
 		if (!(strictVars ?? bulk)) return;

@@ -50,14 +50,12 @@ export async function isTooLittle(options: SendOptions): Promise<boolean> {
 	return false;
 }
 
-/** Asks for missing options, then sends. If the user declines at the end, prints the command with the answers. */
 export async function guideSend<T>(
 	cx: CommandContext,
 	given: SendOptions,
 	send: (options: SendOptions) => Promise<T>,
 ): Promise<T> {
 	const isLook = cx.dryRun || wantsPreview(settled(given, cx)) || given.testTo !== undefined;
-	// Throw before the questions if no mail server is configured.
 	if (!isLook) await assertCanDeliver(cx, given);
 	let options = given;
 	for (const { isOpen, ask } of questions)
@@ -153,10 +151,6 @@ function needed(reason: string) {
 	return async (text: string) => (text.trim() === '' ? reason : null);
 }
 
-/**
- * Shows the message, and sends test messages as often as the user wants. Returns the options with the answers, and the
- * number of recipients (null if only staging can count them). Throws `Declined`.
- */
 async function decide(cx: CommandContext, given: SendOptions) {
 	const options = settled(given, cx);
 	const seen = await lookAt(cx, options);

@@ -25,7 +25,7 @@ const recipientOptions = {
 	map: valued(
 		'list',
 		'COLUMN=NAME',
-		'map a column to a variable or email; A+B=NAME joins, COLUMN=- drops it',
+		'map a column to a variable or email; A+B=NAME joins two, COLUMN=- leaves one out',
 	),
 	encoding: valued('text', 'NAME', 'read the table in this encoding (default: detected)'),
 	batch: { kind: 'path', summary: 'send each line of JSON as a send request; - reads stdin' },
@@ -78,7 +78,7 @@ const checkOptions = {
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'refuse any other number of recipients; with a file, N includes suppressed addresses',
+		summary: 'refuse any other number of recipients; suppressed addresses of a file count too',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with errors, then exit with 9' },
@@ -119,7 +119,7 @@ export type SendOptions = OptionValues<typeof sendOptions>;
 export type RunOptions = OptionValues<typeof deliveryOptions> &
 	Pick<SendOptions, 'expectCount' | 'maxRecipients' | 'skipInvalid' | 'sample'>;
 
-/** Sets the defaults of `bulk` and `preview`. Mail to a list is bulk mail (api-decisions 24). */
+/** Mail to a list is bulk mail by default (api-decisions 24). */
 export function settled(options: SendOptions, { dryRun }: { dryRun: boolean }): SendOptions {
 	const { bulk, transactional, list, preview, previewAs, eml, testTo } = options;
 	if (bulk && transactional) throw useOne('--bulk', '--transactional');
@@ -190,8 +190,8 @@ export function assertOptions({ askedFormat }: CommandContext, options: SendOpti
 	}
 	const { to, cc, bcc, ccEach, eml, preview } = options;
 	if (cc.length + bcc.length > 0 && to.length > 1 && !ccEach)
-		throw new UsageError('--cc and --bcc would go out with the message to every --to', {
-			hint: 'add --cc-each to send them all',
+		throw new UsageError('with several --to, --cc and --bcc would get a copy of each message', {
+			hint: 'add --cc-each to send all these copies',
 		});
 	if (eml === '-' && preview !== undefined) throw useOne('--eml -', '--preview');
 	if (eml === '-' && isMachine(askedFormat)) throw useOne('--eml -', '-o json');

@@ -39,8 +39,9 @@ export interface CampaignPlace {
 }
 
 /**
- * Returns the campaigns of the target. If it has none, returns those of a local database. Call it once per command,
- * because the result keeps the locks: two processes staging the same campaign would overwrite each other's rows.
+ * Returns the campaigns of a local database if the target has no campaigns. Call this function once per command,
+ * because its result holds the locks. Without a lock, two processes that stage one campaign would overwrite each
+ * other's rows.
  */
 export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> {
 	const { api, target } = await cx.connection();
@@ -60,8 +61,9 @@ export async function campaignPlace(cx: CommandContext): Promise<CampaignPlace> 
 		locks.set(key, await unlessRefused(files.hold(key, `the campaign "${key}"`)));
 		if (target.kind !== 'remote') return;
 		await unlessRefused(assertNotHere(cx, files.database, key));
-		// Record on this machine that a server has the campaign. A server that answers with an error page looks like a
-		// service without campaigns. A campaign in the local database would then send everything again.
+		// Record on this machine that a server has the campaign. If the server later answers with an error page, it looks
+		// like a service without campaigns. Without the record, this command would send everything again from a local
+		// database.
 		await unlessRefused(files.leaveToDeployment(key));
 	};
 	return {
@@ -94,7 +96,6 @@ function deploymentOf(target: Connection['target']): string {
 	return target.url.startsWith('file:') ? target.url : resolve(target.url);
 }
 
-/** Throws `JobError` `other_road` if a local database has the campaign. */
 async function assertNotHere(cx: CommandContext, database: string, key: string): Promise<void> {
 	if (isMissingFile(database)) return;
 	const { keptHere } = await import('../../../jobs/job-files.js');
@@ -165,7 +166,6 @@ class ForeignPlace implements CampaignPlace {
 		}
 	}
 
-	/** Throws the error that ended the delivery early, with exit code 13 if the outcome of a message is unknown. */
 	async #conclude(
 		id: Uuid,
 		{ counts, error }: ForeignDelivered,

@@ -72,7 +72,7 @@ function namesOf(lists: readonly RunList[]): LeftOutNames['list'] {
 	return (id) => JSON.stringify(names.get(id) ?? id);
 }
 
-/** Returns the selection of a campaign that an earlier run began. Allows deleted lists if the campaign is released. */
+/** Allows deleted lists if the campaign is released. */
 export async function selectionOf(cx: CommandContext, campaign: Campaign, first: number): Promise<Selection> {
 	const api = await cx.api();
 	const { audience = {} } = campaign;
@@ -109,7 +109,7 @@ export async function assertListsAllowed(cx: CommandContext, { lists }: Selectio
 /** The longest staging call. Short calls show progress, and end before the timeout of a proxy or `--timeout`. */
 const longestPartMs = 1_000;
 
-/** Stages each list in several calls. The last answer for a list has the first rejects of all calls for the list. */
+/** Stages each list in several calls. The last answer for a list has the first rejects of the whole list. */
 export async function stageLists(
 	cx: CommandContext,
 	{ campaigns }: CampaignPlace,

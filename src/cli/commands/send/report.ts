@@ -48,7 +48,6 @@ export function outcomesOf(messages: CampaignStatus['messages']): DeliveryCounts
 	return { sent, deferred, bounced, failed, uncertain, canceled };
 }
 
-/** `sent 1,200, bounced 3`; for another service, which reports no outcomes, `accepted 1,200`. */
 export function sayOutcomes(messages: CampaignStatus['messages']): string {
 	return sentenceOf(outcomesOf(messages), messages.accepted === undefined ? 'sent' : 'accepted');
 }
@@ -84,10 +83,7 @@ export function noRecipients(of: string, leftOut: readonly string[]): UsageError
 	return new UsageError(`${of} has no recipients; nothing was sent`, hint === undefined ? {} : { hint });
 }
 
-/**
- * Throws `UsageError` if the count breaks `--expect-count` or `--max-recipients`. `found` includes suppressed
- * recipients. `stays`: a hint for a campaign that stays staged.
- */
+/** `found` includes suppressed recipients. `stays`: a hint for a campaign that stays staged. */
 export function assertExpected(
 	found: number,
 	of: string,
@@ -161,7 +157,7 @@ export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selec
 	return [...(all === '' ? [] : [`left out: ${all}`]), ...(counts.length < 2 ? [] : each)];
 }
 
-/** The error code for a variable without a value. Services with campaigns use it too. */
+/** Services with campaigns use this error code too. */
 export const missingVariable = 'missing_variable';
 
 export type Finding = Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string };
@@ -172,7 +168,7 @@ interface Kind {
 	line: string;
 }
 
-/** The most kinds of errors in memory. An error text may quote a value and so be a new kind in each row. */
+/** Limits the kinds of errors in memory. If the error text quotes a value, each row may add a kind. */
 const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
@@ -277,7 +273,6 @@ export interface ResultLine extends Omit<CampaignResult, 'state'> {
 /** Lines are written in blocks, because a million single writes would cost a million system calls. */
 const blockLength = 64 * 1024;
 
-/** `later`: how to get the results if they cannot be written after a send. */
 export async function writeLines(
 	cx: CommandContext,
 	path: string,
@@ -354,7 +349,7 @@ export async function* messageLines(
 	for await (const message of walk(messages, { campaign_unique_id }, how)) yield lineOf(message);
 }
 
-/** Yields the outcome of each row of a campaign. Includes rejected rows. */
+/** Includes rejected rows. */
 export async function* rowLines(cx: CommandContext, { campaigns, isForeign }: CampaignPlace, id: Uuid) {
 	for await (const result of eachResult(cx, campaigns, id)) {
 		const text = result.text && rowError({ code: result.code, error: result.text }, result.to);
@@ -428,7 +423,6 @@ export async function assertResults(
 	}
 }
 
-/** True if the file contains only the header, or its first results belong to the campaign. */
 async function isOfCampaign(path: string, campaign: OfCampaign): Promise<boolean> {
 	const file = await open(path).catch(() => null);
 	if (file === null) return false;

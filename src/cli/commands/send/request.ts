@@ -130,7 +130,8 @@ async function readContext(file: FileSource | undefined): Promise<Record<string,
 	if (!isRecord(value)) throw new UsageError(`--context-file: ${file.name} is not a JSON object`);
 	const isText = (inner: unknown) => ['string', 'number', 'boolean'].includes(typeof inner);
 	const bad = Object.entries(value).find(([, inner]) => !isText(inner));
-	if (bad !== undefined) throw new UsageError(`--context-file: the value of "${bad[0]}" is not a text`);
+	if (bad !== undefined)
+		throw new UsageError(`--context-file: the value of "${bad[0]}" is not a string, number or boolean`);
 	return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, String(inner)]));
 }
 
@@ -199,7 +200,7 @@ export async function uploadAttachments(cx: CommandContext, files: readonly File
 		if ((await orNull(attachments.find(sha256, call))) === null) await attachments.put(sha256, bytes, call);
 }
 
-/** Throws if the service cannot honor an option. `isOfRows`: the recipients are `--list`, `--csv` or `--batch`. */
+/** `isOfRows`: the recipients are `--list`, `--csv` or `--batch`. */
 export async function assertHonoured(cx: CommandContext, options: Partial<SendOptions>, isOfRows: boolean) {
 	const { campaign, results, idempotencyKey, wait } = options;
 	const { api, local } = await cx.connection();
@@ -263,8 +264,8 @@ export async function readTiming(
 }
 
 /**
- * `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`. If tables show a different time, the parentheses
- * contain that time. Null if the campaign may start now.
+ * Returns `planned for 2026-12-01 09:00 Europe/Oslo (2026-12-01 03:00 UTC-5)`. The second time is the one that tables
+ * show, if it differs. Returns null if the campaign may start now.
  */
 export function sayPlan(
 	plan: Pick<CampaignPlan | PlannedTiming, 'opens_at' | 'window' | 'time_zone'> | undefined,

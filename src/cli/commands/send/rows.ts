@@ -65,7 +65,6 @@ interface Input {
 	close(): Promise<void>;
 }
 
-/** Opens the file for `read`. Closes the file if `read` fails. */
 async function openInput<T>(
 	cx: CommandContext,
 	file: string,
@@ -111,7 +110,7 @@ async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
 	}
 }
 
-/** Closes `opened` if the work fails. A second close has no effect. */
+/** A second close of `opened` has no effect. */
 async function orClose<T>(opened: { close(): Promise<void> }, work: () => Promise<T>): Promise<T> {
 	try {
 		return await work();
@@ -188,7 +187,6 @@ interface OpenTable extends OpenRows<Recipient> {
 	columns: CampaignColumns;
 }
 
-/** Maps columns by name and by `map`, or as an earlier run did (`columns`). Throws `TableError` and `UsageError`. */
 async function openTableRows(
 	cx: CommandContext,
 	input: Input,
@@ -291,7 +289,7 @@ function addressesOfRequest({ request }: RequestRow): string[] {
 	return values.filter((one) => typeof one === 'string');
 }
 
-/** Opens the rows of an earlier run with that run's options. Null if the content has changed. */
+/** Returns null if the content has changed. */
 export async function openRowsAgain(
 	cx: CommandContext,
 	file: string,
@@ -480,13 +478,13 @@ async function assertNoUnknownColumns(cx: CommandContext, draft: Draft, { header
 			(open.includes(written) && (variable !== null || !fields.includes(written))),
 	);
 	if (refused.length === 0) return;
-	throw new UsageError('the message names columns that are not variables; nothing was sent', {
+	throw new UsageError('the message uses names of columns instead of variables; nothing was sent', {
 		details: refused.map(({ written, column, variable }) =>
 			variable === null
 				? `#${written}#: --map "${column}=NAME" makes the column "${column}" a variable`
 				: `#${written}#: for the column "${column}", write #${variable}#`,
 		),
-		hint: 'the name of a variable has letters A to Z, digits and _, and case matters; --no-strict-vars sends it as it is',
+		hint: 'variable names have letters A to Z, digits and _, and case matters; --no-strict-vars sends the text unchanged',
 	});
 }
 
@@ -550,7 +548,7 @@ function complaintOf(error: unknown): string {
 	throw error;
 }
 
-/** Returns the variables without a value. Returns none for a template, because its content is unknown here. */
+/** Returns no variables for a template, because its content is unknown here. */
 function missingOf({ subject, text_body, html_body, template_unique_id, context }: CheckedSend): string[] {
 	if (template_unique_id !== null) return [];
 	const used = usedVariables({ subject: subject ?? '', text: text_body, html: html_body });

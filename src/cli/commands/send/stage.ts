@@ -43,7 +43,6 @@ export interface Source {
 export interface Audience extends Recipients {
 	readonly files: readonly FileToSend[];
 	readonly spec: AnyCampaignSpec;
-	/** Finds the errors that staging would find. */
 	survey(depth: Depth): Promise<Survey>;
 	close(): Promise<void>;
 }
@@ -55,7 +54,6 @@ export interface Survey {
 	first: First | null;
 	isPart: boolean;
 	plan: Foreseen;
-	/** Sentences to print before the send, such as how many subscribers of the lists get no message. */
 	notes: readonly string[];
 }
 
@@ -89,7 +87,6 @@ export async function sendCampaign(cx: CommandContext, options: SendOptions): Pr
 	}
 }
 
-/** Throws `UsageError` for findings, or returns exit code 9 with `--skip-invalid`, like the send itself. */
 async function foresee(
 	cx: CommandContext,
 	audience: Audience,

@@ -60,12 +60,12 @@ export const create = command({
 		},
 		name: { kind: 'text', summary: 'set the name' },
 		...metaOptions,
-		inactive: { kind: 'flag', summary: 'create the subscriber inactive' },
+		inactive: { kind: 'flag', summary: 'create an inactive subscriber' },
 		ifExists: {
 			kind: 'choice',
 			choices: ['error', 'skip', 'update'],
 			default: 'error',
-			summary: 'handle an address that is in the list already',
+			summary: 'choose what to do if the list has the address',
 		},
 	},
 	columns: subscriberColumns,
@@ -85,7 +85,7 @@ export const create = command({
 			...(await foreseen(cx, within, input, ifExists)),
 			input,
 			hint: ({ code }) =>
-				code === 'unique' ? 'to change the existing one, add --if-exists update' : undefined,
+				code === 'unique' ? 'to change the existing subscriber, add --if-exists update' : undefined,
 			make: () =>
 				ifExists === 'error'
 					? within.subscribers.create(input, { signal: cx.signal })
@@ -108,8 +108,7 @@ async function foreseen(cx: CommandContext, within: InList, input: SubscriberInp
 }
 
 /**
- * Other services cannot add or update in one call. Looks the address up first. If the creation fails, looks again,
- * because another command may have added the address.
+ * Other services cannot add or update in one call. If the creation fails, another command may have added the address.
  */
 async function addUnlessThere(
 	cx: CommandContext,
@@ -169,7 +168,7 @@ export const update = command({
 		if (both !== undefined) throw new UsageError(`--meta and --unset-meta both name "${both}"`);
 		if (replace && active === undefined)
 			throw new UsageError(
-				'--replace needs --active or --inactive: a PUT without it would activate the subscriber',
+				'--replace needs --active or --inactive: without either, a PUT would activate the subscriber',
 			);
 		const patch = given({ email, name, is_active: active });
 		const columns = await withMetaColumns(cx, subscriberColumns);
@@ -223,7 +222,8 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 				plan: (ids) => (is_active ? { activate: ids } : { deactivate: ids }),
 				make: ({ id }) => {
 					const patched = within.subscribers.patch(id, { is_active }, { signal: cx.signal });
-					// With several subscribers, `changeEach` reports a refusal with the subscriber's id and continues.
+					// Do not use `explained` for several subscribers: after its `CliError`, `changeEach` does not
+					// continue.
 					return found.length === 1 ? explained(patched, { input: { is_active } }) : patched;
 				},
 				columns,
@@ -297,7 +297,7 @@ async function patchMerged(cx: CommandContext, within: InList, current: Subscrib
 	if (ext.subscribers !== undefined) return changed;
 	const after = await subscribers.get(current.id, call);
 	if (!isDeepStrictEqual(after.meta, changed.meta)) {
-		const text = `the meta of ${current.email} was changed by another call at the same time; look at it and try again`;
+		const text = `another call changed the meta of ${current.email} at the same time; check the meta and try again`;
 		throw new CliError('conflict', exits.refused, text, { retryable: true });
 	}
 	// A service may store a value in another form, so only an unchanged value shows that it ignored the change.

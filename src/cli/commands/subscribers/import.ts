@@ -30,7 +30,7 @@ export const importOptions = {
 		kind: 'choice',
 		choices: ['update', 'skip', 'error'],
 		default: 'update',
-		summary: 'handle an address that is in the list already',
+		summary: 'choose what to do if the list has the address',
 	},
 	createFields: { kind: 'flag', summary: 'create fields for unknown columns' },
 	reactivate: { kind: 'flag', summary: 'activate inactive subscribers, and lift unsubscriptions' },

@@ -68,14 +68,14 @@ export function parseExpires(cx: CommandContext, text: string): string {
 	const at = endOf(text.trim().toLowerCase(), { now, zone: cx.timeZone() });
 	if (at === null) throw new UsageError(`--expires: "${text}" is not a date or duration`, { hint: forms });
 	if (at > now) return formatDateTime(at);
-	throw new UsageError(`--expires: "${text}" is past`, {
+	throw new UsageError(`--expires: "${text}" is in the past`, {
 		hint: `${forms}; to suppress permanently, omit --expires`,
 	});
 }
 
 const forms = 'valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
-/** Null if the text is not a valid end. A time without `Z` is in `zone`. */
+/** Returns null if the text is not a date or duration. A time without `Z` is in `zone`. */
 function endOf(text: string, around: { now: Micros; zone: string }): Micros | null {
 	const { now, zone } = around;
 	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];

@@ -109,7 +109,6 @@ function outcomesOf(folders: readonly TemplateFolder[], steps: readonly Step[]):
 	return [...pushed, ...deleted];
 }
 
-/** A file that differs from the template. */
 interface Difference {
 	part: Part;
 	path: string;
@@ -168,10 +167,7 @@ async function agreeToReplace(cx: CommandContext, directory: string, lost: reado
 	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
 }
 
-/**
- * Maps each subject to its folder, or to a new one. If the name for a new folder is taken, the folder's name ends in
- * `~` and a part of the subject's hash.
- */
+/** Maps each subject to its folder, or to a new one. */
 function placesOf(all: readonly Template[], folders: readonly TemplateFolder[]): ReadonlyMap<string, string> {
 	const plain = folderNames(all.map(({ name }) => name));
 	const places = new Map<string, string>();
@@ -201,7 +197,7 @@ async function compare(path: string, template: Template, there: TemplateFolder |
 		const file = join(path, fileOf[part]);
 		const found = await readPart(file);
 		const text = wanted[part];
-		// If the folder's name is the subject, it needs no subject file.
+		// Leave the subject file alone if the folder's name or the file already gives this subject.
 		const isSaid = part === 'name' && there?.values.name === name && (found === null || there.fault === null);
 		const isSame = found === null ? text === null : text !== null && found.equals(Buffer.from(text));
 		if (!isSaid && !isSame) differences.push({ part, path: file, wanted: text, isThere: found !== null });
@@ -252,7 +248,8 @@ async function readFolder(path: string, { folder, values }: TemplateFolder): Pro
 		if (byMark(bytes) !== null)
 			throw new UsageError(`${file} begins with a byte order mark: save it as UTF-8 without one`);
 		values[part] = part === 'name' ? trimWhitespace(bytes.toString()) : bytes.toString();
-		if (part === 'name' && /[\r\n]/.test(values.name)) throw new UsageError(`${file}: a subject is one line`);
+		if (part === 'name' && /[\r\n]/.test(values.name))
+			throw new UsageError(`${file}: the subject must be one line`);
 	}
 	if (!hasBody)
 		throw new UsageError(`${path} has no body: it needs ${fileOf.html_body} or ${fileOf.text_body}`);
@@ -276,15 +273,14 @@ function orMissing<T>(found: Promise<T>): Promise<T | null> {
 /** The longest folder name. File systems allow 255 bytes, encrypted ones 143. */
 const maxBytes = 143;
 
-/** The length of `~` and the first eight digits of the hash. */
 const markLength = 9;
 
 const special = /[\u0000-\u001f\u007f-\u009f%~/\\:*?"<>|]/;
 
 /**
- * Maps names to folders. Percent-encodes the characters that a folder name cannot contain. If a name is empty, too
- * long, or equal to another except for case, its folder ends in `~` and a part of its hash. `templateName` cannot
- * restore such a name.
+ * Maps names to folders. Percent-encodes the characters that a folder name cannot contain. A name that is empty, too
+ * long, or equal to another except for case gets a folder that ends in `~` and a part of the name's hash.
+ * `templateName` cannot restore the name from that folder.
  */
 export function folderNames(names: readonly string[]): ReadonlyMap<string, string> {
 	const counts = new Map<string, number>();

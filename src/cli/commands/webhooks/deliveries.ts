@@ -60,7 +60,7 @@ export const deliveries = command({
 	summary: 'show the notifications of a webhook',
 	description:
 		'Shows the last 30 days, newest first. Given the id of a delivery, shows its body, every attempt and the last answer. ' +
-		'When the target answers 410, deliveries stop. Change the webhook, or replay them.',
+		'When the target answers 410, the webhook stops. "webhooks update" or "webhooks replay" starts it again.',
 	args: [hookArg, { name: 'delivery', summary: 'the UUID of a delivery (its webhook-id)', optional: true }],
 	options: {
 		state: { kind: 'choice', choices: deliveryStates, summary: 'filter by state' },
@@ -95,12 +95,15 @@ export const replay = command({
 	name: 'replay',
 	summary: 'send notifications again',
 	description:
-		'Deliveries keep their ids, so that a receiver recognizes them, and start their schedule of retries again. A named delivery ' +
-		'that waits for its next attempt is due at once. "serve" or "worker" sends them. A stopped webhook starts again.',
+		'Deliveries keep their ids, so that receivers recognize repeats. Finished and stopped deliveries start their retries ' +
+		'again. To send a pending delivery at once, give its id. "serve" or "worker" sends the deliveries. A stopped webhook starts again.',
 	args: [hookArg, { name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true }],
 	options: {
-		failed: { kind: 'flag', summary: 'replay all that failed or were stopped' },
-		since: { kind: 'date', summary: 'replay deliveries created since this day (with --failed, only failed)' },
+		failed: { kind: 'flag', summary: 'replay all failed or stopped deliveries' },
+		since: {
+			kind: 'date',
+			summary: 'replay deliveries created since this day; with --failed, only failed or stopped ones',
+		},
 	},
 	examples: ['mailctl webhooks replay 3 --failed', 'mailctl webhooks replay 3 --since 7d'],
 	...answers({ replayed: 'N' }),
@@ -114,7 +117,6 @@ export const replay = command({
 			throw new UsageError('use either ids of deliveries, or --failed and --since');
 		const log = await need(await cx.api(), 'deliveries');
 		const { id } = await findWebhook(cx, args.id);
-		// Find every delivery before any of them is replayed.
 		for (const uuid of named) await findDelivery(cx, log, id, uuid);
 		const input: ReplayRequest = {
 			...(named.length > 0 && { deliveries: named }),

@@ -43,7 +43,7 @@ export const listen = command({
 		register: { kind: 'flag', summary: 'create temporary webhooks that call this machine' },
 		type: { kind: 'choices', choices: webhookTypes, summary: 'register for these events (default: all)' },
 		test: { kind: 'flag', summary: 'request a test notification after registering' },
-		url: { ...urlOption, summary: 'register this URL, where the service reaches this machine' },
+		url: { ...urlOption, summary: 'register this URL, by which the service can reach this machine' },
 		secretFile: { kind: 'file', summary: 'check signatures with the secret (whsec_…) in this file' },
 		once: { kind: 'flag', summary: 'end after the first notification' },
 		wait: { kind: 'duration', summary: 'end after this time; exit 12 if nothing arrives' },
@@ -54,7 +54,7 @@ export const listen = command({
 		'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json',
 		'mailctl webhooks listen --forward-to http://127.0.0.1:3000/hooks',
 	],
-	output: 'an array of {"id", "type", "verified", "refused", "forwarded", "body"}; one with --once',
+	output: 'an array of {"id", "type", "verified", "refused", "forwarded", "body"}; one object with --once',
 	exits: [5, 9, 12, 130],
 	writes: true,
 	columns,
@@ -133,7 +133,7 @@ async function agreeToPrivateTargets(cx: CommandContext): Promise<void> {
 	if (local === null || (await local.settings.get())[setting] === 'true') return;
 	await cx.confirm({
 		kind: 'mild',
-		what: `set ${setting} to true: webhooks of ${local.path} may then lead to private addresses`,
+		what: `set ${setting} to true: webhooks of ${local.path} may then call private addresses`,
 	});
 	await local.settings.set({ [setting]: 'true' });
 	await cx.hint([mailctl('engine', 'settings', 'unset', setting), ' refuses them again']);
@@ -155,7 +155,9 @@ function webUrl(text: string | undefined, flag: string): URL | null {
 async function secretsOf(cx: CommandContext, api: Api): Promise<() => Promise<readonly string[] | null>> {
 	const { deliveries } = (await api.capabilities()).ext;
 	if (deliveries === undefined) {
-		await cx.hint('signatures are not checked: this service shows no secret; --secret-file gives one');
+		await cx.hint(
+			'signatures are not checked: this service does not show its secret; give the secret with --secret-file',
+		);
 		return async () => null;
 	}
 	const read = async () => (await deliveries.secrets({ signal: cx.signal })).map(({ secret }) => secret);
@@ -181,9 +183,8 @@ function recipientOf(body: unknown): string {
 interface Received {
 	id: string | null;
 	type: string | null;
-	/** Whether the signature is valid; null if no secret is known. */
+	/** Null if no secret is known. */
 	verified: boolean | null;
-	/** Why this command refused the notification; null if it accepted the notification. */
 	refused: string | null;
 	/** The status that the target of --forward-to returned. Null if this command forwarded nothing, or got no answer. */
 	forwarded: number | null;
@@ -267,10 +268,7 @@ async function receive(
 	});
 }
 
-/**
- * Forwards the body unchanged with its content type and signature, so that the target can check them. Follows no
- * redirects. Never throws.
- */
+/** Forwards the body unchanged with its content type and signature, so that the target can check them. */
 async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Promise<Forwarded> {
 	const kept = new Headers();
 	for (const name of ['content-type', 'authorization', ...Object.values(signatureHeaders)]) {

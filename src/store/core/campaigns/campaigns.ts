@@ -45,8 +45,7 @@ export function createCampaigns(sql: Sql) {
 			const own = seenRows('s.owner', seen);
 			const select = 'SELECT o.id, o.to_email AS "to", o.list_id, o.code, o.detail FROM campaign_left_out o';
 			const rows = await sql.all<LeftOutPerson & { id: number }>(
-				// Uses the indexes left_out_of_campaign and messages_of_address. Skips people who have a message through
-				// another list.
+				// Skips people who have a message through another list.
 				`SELECT *
 				FROM (
 					${select}
@@ -251,9 +250,8 @@ function isSame(known: CampaignRow, { id, spec }: OpenCampaign): boolean {
 const repetition: Micros = microsPerDay;
 
 /**
- * Finds a campaign with the same mail: an unfinished one, or else the newest released in the last day. If `unless` is
- * `repeated`, the found campaign must repeat an earlier one. If `unless` is `repeating`, that campaign must also be
- * unfinished.
+ * Finds a campaign with the same mail: an unfinished one, or else the newest released in the last day. `SameMail`
+ * explains the values of `unless`.
  */
 async function findSame(
 	sql: Sql,
@@ -320,7 +318,6 @@ async function status(sql: Sql, row: CampaignRow, now: Micros): Promise<Campaign
 	};
 }
 
-/** Renames states for a campaign sent through an API: `sent` becomes `accepted`; waiting and leased become `queued`. */
 function toldMessages(
 	{ sent = 0, leased = 0, queued = 0, deferred = 0, ...others }: CampaignStatus['messages'],
 	state: CampaignStatus['state'],
@@ -335,7 +332,7 @@ function toldMessages(
 
 const neverReleased = "SELECT seq FROM campaigns WHERE id = ? AND state = 'canceled' AND released_at IS NULL";
 
-/** Tables with rows of a staged campaign. The condition `wake_at IS NOT NULL` uses the index messages_due. */
+/** The condition `wake_at IS NOT NULL` uses the index messages_due. */
 const stagedTables = [
 	{ table: 'messages', key: 'id', of: 'wake_at IS NOT NULL AND lane' },
 	{ table: 'campaign_results', key: 'campaign_seq, n', of: 'campaign_seq' },

@@ -1,6 +1,6 @@
 /**
- * Adds the subscribers of lists to a campaign. People whom it leaves out go into `campaign_left_out`, because clients
- * without access to lists may read `campaign_results`.
+ * Adds the subscribers of lists to a campaign. `campaign_left_out` stores the people who get no message. This
+ * table is separate, because clients without access to lists may read `campaign_results`.
  */
 import type { AcceptCounts, LeavingOut, ListCounts } from '../../../api/campaigns.js';
 import type { Reject } from '../../../api/capabilities.js';
@@ -53,7 +53,7 @@ interface Expansion {
 	timeZone: string;
 }
 
-/** Stages the next slice of a list. Returns the counts of this slice, and the first rejects of the whole list. */
+/** Returns the counts of this slice, and the first rejects of the whole list. */
 export async function stageList(
 	sql: Sql,
 	campaign: CampaignRow,

@@ -30,11 +30,9 @@ export interface CampaignRow {
 	time_zone: string | null;
 	last_leased_at: Micros;
 	position: number;
-	/** The client that opened the campaign; null: the owner of the database. */
 	owner: string | null;
 	created_at: Micros;
 	dropped_at: Micros | null;
-	/** 1 if the user started the campaign although the same mail had already been sent. */
 	is_again: number;
 	rate: string | null;
 }
@@ -68,7 +66,7 @@ export const isSending = `(g.state = 'released' AND (
 	))
 ))`;
 
-/** True if a released campaign `g` starts later and no message was ever leased. Binds the current time. */
+/** Binds the current time. */
 export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
 
 export function noCounts(): AcceptCounts {
@@ -79,7 +77,6 @@ export function countsOf({ staged, suppressed, rejected, left_out }: CampaignRow
 	return { staged, suppressed, rejected, ...(left_out > 0 && { left_out }) };
 }
 
-/** Columns that say when a campaign may send. Before `opens_at`, workers lease none of its messages. */
 export type WindowRow = Pick<CampaignRow, 'seq' | 'starts_at' | 'opens_at' | 'send_window' | 'time_zone'>;
 
 export const windowColumns = 'starts_at, opens_at, send_window, time_zone';
@@ -105,7 +102,7 @@ export async function enterWindow(
 		sql.write('UPDATE campaigns SET opens_at = ? WHERE seq = ?', [opens, row.seq]);
 	if (row.opens_at !== null && row.opens_at > now) {
 		const opens = openingOf(row, now);
-		// A clock that was ahead made `opens_at` too late.
+		// `opens_at` is too late if the clock was ahead when `opens_at` was stored.
 		if (opens === null || opens < row.opens_at) openAt(opens);
 		if (opens !== null) return { isOpen: false, leave_by: null };
 	}
@@ -153,7 +150,7 @@ export interface WaitingLane {
 	first: number;
 }
 
-/** Returns the lanes with waiting messages, from the index messages_due alone. If `now` is null, `due` is 0. */
+/** If `now` is null, `due` is 0. */
 export async function waitingLanes(sql: Sql, now: Micros | null): Promise<WaitingLane[]> {
 	const waiting = `messages ${sql.dialect.using('messages_due')} WHERE wake_at IS NOT NULL`;
 	const [lanes, tried] = await sql.together([

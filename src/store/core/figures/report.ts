@@ -234,7 +234,7 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	});
 }
 
-/** Counts an inactive subscriber at the time of the first lasting suppression, or of joining if that is later. */
+/** Counts each inactive subscriber at the first lasting suppression, but not before the subscriber joined. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],
@@ -339,7 +339,7 @@ async function countBounced(
 	return row ?? { bounced: 0, neverSent: 0 };
 }
 
-/** Counts distinct messages by the day of their first event of each type. Uses the index submissions_of_tag. */
+/** Counts distinct messages by the day of their first event of each type. */
 async function reportOfTag(
 	sql: Sql,
 	{ from, to, campaign, human }: Query,
@@ -351,7 +351,6 @@ async function reportOfTag(
 	const isHuman = human ? 1 : 0;
 	const ofTag = 'FROM submissions s JOIN messages m ON m.submission_seq = s.seq';
 	const rows = await sql.tuples<[type: EventType, quarter: number, count: number]>(
-		// Sums per quarter of an hour suffice, because each quarter lies within one day in every time zone.
 		`SELECT 'CREATED', coalesce(g.released_at, m.created_at) / ${quarterHour}, count(*)
 		${ofTag}
 		LEFT JOIN campaigns g ON g.seq = s.campaign_seq

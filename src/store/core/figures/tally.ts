@@ -108,7 +108,7 @@ function quarterOrNever(at: Micros | null): number {
 export function quartersOf({ from, to }: { from: Day; to: Day }, zone: string): readonly [number, number] {
 	return [
 		from <= '1970-01-01' ? 0 : firstQuarterOf(from, zone),
-		// No day follows 9999-12-31. It ends in every time zone less than two days after it begins in UTC.
+		// The last day is 9999-12-31. In every time zone, it ends less than two days after it begins in UTC.
 		to >= '9999-12-31' ? midnightOf(to) + 2 * perDay : firstQuarterOf(addDays(to, 1), zone) - 1,
 	];
 }
@@ -198,7 +198,6 @@ class Counts {
 	}
 }
 
-/** Returns a statement that adds to sharded counts. It binds the key, the shard and the sums. */
 export function addTo(table: string, key: readonly string[], sums: readonly string[] = ['count']): string {
 	const names = [...key, 'shard'].join(', ');
 	return `INSERT INTO ${table} (${names}, ${sums.join(', ')})
@@ -221,9 +220,7 @@ interface CounterMove {
 const addToCounters = addTo('list_counters', ['list_id'], ['active', 'inactive']);
 const addToJoined = addTo('list_joined', ['list_id', 'quarter']);
 
-/**
- * Adds to a list's counters. `joinedAt`: when the added or removed people joined; null leaves `list_joined` as it is.
- */
+/** `joinedAt`: when the added or removed people joined; null leaves `list_joined` as it is. */
 export function moveCounters(
 	sql: Sql,
 	list_id: number,
@@ -241,7 +238,7 @@ export function counterMove(before: boolean | null, after: boolean | null): Coun
 	return { active: change(true), inactive: change(false) };
 }
 
-/** Returns a condition on the column with message ids, beginning with AND; '' selects all messages. */
+/** Takes the name of a column of message ids. Returns a condition that begins with AND, or '' for all messages. */
 export type Only = (id: string) => string;
 const everything: Only = () => '';
 
@@ -329,7 +326,7 @@ export function bouncedGroups(only = everything): string {
 		GROUP BY 1, 2, 3, 4, 5`;
 }
 
-/** A table of sharded figures. `counted` returns a query that computes the same figures from other tables. */
+/** `counted` returns a query that computes the same figures from other tables. */
 export interface Figure {
 	table: string;
 	columns: readonly string[];

@@ -39,7 +39,7 @@ export interface BatchPreparing {
 	prepareBatch(command: Command<'putImportBatch'>): number;
 }
 
-/** Progress of a dry run. The database rolls its rows back, so `standing` keeps their addresses to find duplicates. */
+/** Progress of a dry run. `standing` keeps the addresses of earlier rows, because the database rolls the rows back. */
 interface Progress extends Pick<Session, 'position'> {
 	counts: ImportCounts;
 	standing: AddressSet;
@@ -210,7 +210,7 @@ interface Numbered {
 	index: number;
 }
 
-/** Numbers the rows of all parts from 0. Typed arrays need less memory than one object per row. */
+/** Typed arrays need less memory than one object per row. */
 function numberRows(parts: readonly ImportPart[]): { count: number; find(number: number): Numbered } {
 	const count = parts.reduce((sum, { rows }) => sum + rows.count, 0);
 	const owners = new Uint32Array(count);

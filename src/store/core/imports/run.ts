@@ -83,7 +83,7 @@ interface PlacedRow {
 	place: RowPlace;
 }
 
-/** A row that is rejected because its address exists still suppresses the address for its `disable_reason`. */
+/** `on_conflict: error` rejects a row whose address exists. The row's `disable_reason` still suppresses the address. */
 export async function importRows(
 	sql: Sql,
 	run: ImportRun,
@@ -346,7 +346,7 @@ async function lift(
 	await liftSuppressions(sql, { address: row.email_key, list_id: spec.list_id }, { reasons, now });
 }
 
-/** Suppresses the address for the row's `disable_reason`. This may deactivate subscribers of other lists too. */
+/** May deactivate subscribers of other lists too. */
 async function impose(sql: Sql, run: ImportRun, row: ImportRow): Promise<void> {
 	const reason = importedReason(row.disable_reason);
 	if (reason === null) return;
@@ -363,7 +363,7 @@ export interface RowSlice {
 	rank(index: number): number;
 }
 
-/** Rows of batches, ranked by key. The import writes rows with near keys together, so it writes each page once. */
+/** Rows of batches, ranked by key. The import writes rows in the order of their ranks, so it writes each page once. */
 export class BatchRows {
 	readonly #parsed = new WeakMap<ImportBatch, ParsedRow[]>();
 
@@ -417,7 +417,7 @@ function outside(): never {
 	throw new RangeError('a row outside of its batch');
 }
 
-/** Returns one copy of equal error texts. Each separate text would keep its row's whole text in memory. */
+/** Rejected rows share one copy of equal texts. Each separate copy would keep its row's whole text in memory. */
 function share(row: ParsedRow, shared: Map<string, string>): ParsedRow {
 	if (row.kind === 'row') return row;
 	return { kind: 'rejected', code: sameText(row.code, shared), error: sameText(row.error, shared) };
@@ -429,7 +429,7 @@ function sameText(text: string, shared: Map<string, string>): string {
 	return known;
 }
 
-/** How many characters of a key count for its rank. Most keys are printable ASCII, which 96 codes cover. */
+/** The rank depends on this many characters of the key. Most keys are printable ASCII, which 96 codes cover. */
 const ranked = 5;
 const firstCode = 0x20;
 const codes = 96;

@@ -87,7 +87,6 @@ function makeDue(sql: Sql, { id, lane }: ActedOn, state: MessageState, now: Micr
 	if (lane > 0) sql.write('UPDATE campaigns SET has_open_work = 1 WHERE seq = ?', [lane]);
 }
 
-/** Cancels waiting messages. A message with a lease that still runs only loses its `lease_owner`. */
 const cancelWaiting = `UPDATE messages
 	SET lease_owner = NULL,
 		state = CASE WHEN state = 'leased' AND wake_at > ? THEN state ELSE 'canceled' END,
@@ -95,7 +94,7 @@ const cancelWaiting = `UPDATE messages
 const cancelDeleted = `${cancelWaiting}, last_reply = 'not sent: the subscriber was deleted'`;
 const isBulk = `submission_seq IN (SELECT seq FROM submissions WHERE type = 'BULK')`;
 
-/** Cancels bulk mail to the subscribers of a list. Reads the whole queue, because an index would slow down every send. */
+/** Reads the whole queue, because an index would slow down every send. */
 export function cancelWaitingOfList(sql: Sql, list_id: number): void {
 	const cancel = `${cancelDeleted} WHERE wake_at IS NOT NULL AND list_id = ? AND +${isBulk}`;
 	sql.write(cancel, [0, 0, list_id]);

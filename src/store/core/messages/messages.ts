@@ -67,7 +67,6 @@ export function createMessages(sql: Sql) {
 			const selected = await selection(sql, filter, seen);
 			const isBehind = filter.ordering === '-date_created' ? '<' : '>';
 			const { submission_seq, id } = after;
-			// First read the rest of the submission, then the next submissions.
 			const parts: (readonly [condition: string, ...values: SqlValue[]])[] = selected.byCall
 				? [
 						[`m.submission_seq = ? AND m.id ${isBehind} ?`, submission_seq, id],
@@ -188,7 +187,7 @@ export async function countByState(
 	return sumsOf([...rows, ...deleted]);
 }
 
-/** Null once retention has deleted messages of the campaign. `sent` is `staged` minus all other states. */
+/** Returns null once retention has deleted messages of the campaign. */
 async function countWhole(sql: Sql, id: string, seen: Seen): Promise<StateCounts | null> {
 	const own = seenRows('g.owner', seen);
 	const campaign = await sql.get<Pick<CampaignRow, 'seq' | 'state' | 'released_at' | 'staged'>>(
@@ -278,7 +277,6 @@ async function eventsOf(
 	const once = (type: EventType, first_at: Micros) => ({ type, first_at, count: 1, url: null, machine: 0 });
 	const firsts = await sql.all<Omit<ReturnType<typeof once>, 'url'> & { url: string | null }>(
 		`SELECT f.type, f.first_at, f.count, f.machine, (
-			-- Uses the index events_of_message.
 			SELECT e.url FROM events e
 			WHERE e.message_id = f.message_id AND e.type = f.type AND e.link = f.link AND e.url IS NOT NULL
 			LIMIT 1
@@ -301,7 +299,7 @@ async function eventsOf(
 		}));
 }
 
-/** A bounce report has its reply in the event with the same time. Reports about copies and complaints have no event. */
+/** The reply of a bounce is in the event with the same time. Complaints and bounces of copies have no event. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
@@ -321,7 +319,7 @@ async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	return rows.map((row) => ({ ...row, at: formatDateTime(row.at) }));
 }
 
-/** Leased messages count as due at the end of their lease. Reads the index messages_due once for each lane. */
+/** Leased messages count as due at the end of their lease. */
 export async function nextDue(sql: Sql, scope: MessageScope | null): Promise<Micros | null> {
 	const lanes =
 		scope === null
@@ -458,7 +456,6 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 	]);
 	const needs = (alias: string) => selected.where.includes(`${alias}.`);
 	const needsCall = needs('s');
-	// Messages of a campaign have its `seq` as their lane.
 	const campaigns = needs('g') ? 'LEFT JOIN campaigns g ON g.seq = m.lane' : '';
 	return {
 		from: `${from} ${needsCall && !byCall ? 'CROSS JOIN submissions s' : ''} ${campaigns}`,
@@ -469,7 +466,6 @@ async function selection(sql: Sql, filter: Filter, seen: Seen): Promise<Selectio
 	};
 }
 
-/** Starts with the filter that selects the fewest rows: address, campaign, state or tag. */
 function leadOf(
 	{ dialect }: Sql,
 	{ to_key, campaign_unique_id: campaign, tag, status }: Filter,

@@ -94,7 +94,7 @@ const reported = async () => {
 const report = async () => (await project.json(['report'])) as { total: Record<string, unknown> };
 
 describe('engine bounces ingest', () => {
-	it('records a hard bounce in message, subscriber and report, and counts a second copy as a duplicate', async () => {
+	it('records a hard bounce for its message and its subscriber, and counts a second copy as a duplicate', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		expect(returnPath).toMatch(/^bounces\+[a-z2-7]{48}@example\.com$/);
 		const file = await project.file('bounce.eml', bounceOf(returnPath));
@@ -115,7 +115,7 @@ describe('engine bounces ingest', () => {
 		expect((await report()).total).toMatchObject({ hardbounced_percent: 100 });
 	});
 
-	it('counts mails as duplicates in a dry run if the database or the file already has them', async () => {
+	it('counts a second bounce of a message as a duplicate, even in a dry run', async () => {
 		const [ann, bob] = [await sentTo('ann@example.org'), await sentTo('bob@example.org')];
 		const first = await project.file('first.eml', bounceOf(ann.returnPath));
 		expect(await ingest(first, '--dry-run')).toEqual({

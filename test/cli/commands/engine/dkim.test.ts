@@ -47,7 +47,7 @@ describe('mailctl engine dkim', () => {
 		expect(await list()).toMatchObject([{ selector: 's1' }, { selector: 's2' }]);
 	});
 
-	it('add prints name and value of the DNS record uncut on a terminal', async () => {
+	it('add prints the DNS record’s full name and value on a terminal of 80 columns', async () => {
 		const made = await project.run(['engine', 'dkim', 'add', ...named('example.com', 's1'), '--no-color'], {
 			columns: 80,
 		});
@@ -132,7 +132,7 @@ describe('a signed message', () => {
 		...['--html', '<p>.a dot</p>\n<a href="https://example.com/x">x</a>'],
 	];
 
-	it.each(dkimVerifiers)('carries a valid signature for each key of its domain, for $name', async ({
+	it.each(dkimVerifiers)('has a valid signature for each key of its domain, says $name', async ({
 		missing,
 		verify,
 	}) => {

@@ -96,7 +96,7 @@ it('engine init keeps an existing database’s settings if the user only presses
 	await sink.close();
 	expect(again.code).toBe(0);
 	expect(again.stderr.replaceAll(/\s+/g, ' ')).toContain(
-		'news.db is there already: Enter keeps what is set. Ctrl-C leaves everything as it is.',
+		'news.db already exists: Enter keeps each setting. Ctrl-C leaves everything as it is.',
 	);
 	expect(await kept()).toEqual(before);
 });

@@ -14,7 +14,7 @@ async function sentOne() {
 	return project;
 }
 
-it('a shorter keep_messages needs --yes, because it deletes messages; a longer one does not', async () => {
+it('keep_messages can be shortened only with --yes, because messages are deleted, but can be lengthened without --yes', async () => {
 	const project = await sentOne();
 	const set = (value: string, ...more: string[]) =>
 		project.run([...later, 'engine', 'settings', 'set', 'keep_messages', value, ...more]);

@@ -129,7 +129,7 @@ describe('a command that needs a local database', () => {
 			code: 2,
 			stderr:
 				`error: ${path.join(' ')} needs a local database, but the target is a remote service\n` +
-				'hint: run it on the machine of the service, or name a local database with --db PATH\n',
+				'hint: run this command on the machine of the service, or name a local database with --db PATH\n',
 		});
 	});
 });

@@ -89,7 +89,7 @@ describe('mailctl messages cancel and retry', () => {
 		expect([code, await state(ids[2])]).toEqual([0, 'canceled']);
 	});
 
-	it('exit with 5 if the only message has a wrong state, and with 9 if one of several has', async () => {
+	it('exit with 5 if the only given message is refused, and with 9 if one of two messages is refused', async () => {
 		const [first = '', second = ''] = ids;
 		await project.json(['messages', 'cancel', first, '--yes']);
 		const refused = await project.run(['messages', 'retry', first]);

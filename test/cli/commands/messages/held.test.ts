@@ -39,7 +39,7 @@ it('mailctl messages get shows which limit delays a message, and when the delay 
 	});
 	const shown = await project.run(['messages', 'get', held], { columns: 120 });
 	expect(shown.stdout).toMatch(
-		/by the limit slow\.example=1\/h of recipient_domain_limits, not before \d{4}-\d\d-\d\d \d\d:\d\d$/m,
+		/delayed by the limit slow\.example=1\/h of recipient_domain_limits, at least until \d{4}-\d\d-\d\d \d\d:\d\d$/m,
 	);
 	expect(await project.json(['messages', 'get', sent])).toMatchObject({ state: 'sent', held_by: [] });
 });

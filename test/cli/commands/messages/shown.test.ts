@@ -6,7 +6,7 @@ import { createTimes } from '../../../../src/cli/render/times.js';
 
 const times = createTimes({ zone: () => 'UTC', clock: systemClock, isRead: true });
 
-it('mailctl messages counts opens and clicks in the same words as mailctl report', () => {
+it('the history of a message lists its opens, clicks and unsubscriptions, each with its time', () => {
 	const event = { time: '2026-11-03T10:00:00.000000', count: 1, link: null, machine: false };
 	const message: MessageDetail = {
 		...{ id: '01a20000-0000-7000-8000-000000000001', to: 'ann@example.com', from: 'news@example.com' },

@@ -84,7 +84,7 @@ describe.each([
 	['the embedded engine', local],
 	['a mailctl server', served],
 ])('send --attach on %s', (_, start) => {
-	it('attaches files to one message, and the command messages get lists the files', async () => {
+	it('attaches files to one message, and `messages get` lists the files', async () => {
 		const place = await start();
 		const sent = await place.run([...mail, ...html, '--to', 'ann@example.com', ...both(place), '-o', 'json']);
 		expect(sent).toMatchObject({ code: 0 });

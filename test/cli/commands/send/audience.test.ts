@@ -48,9 +48,9 @@ describe('mailctl send to selected people of several lists', () => {
 		expect(subjects()).toEqual(['News for Oslo', 'News for Oslo', 'News for Oslo', 'News for Rome']);
 		expect(notes(run).slice(0, 4)).toEqual([
 			'4 recipients of lists 1 "Readers", 2 "Guests"',
-			'left out: 1 inactive, 1 in an earlier list',
+			'left out: 1 inactive, 1 already in an earlier list',
 			'list 1 "Readers": 2 recipients; left out: 1 inactive',
-			'list 2 "Guests": 2 recipients; left out: 1 in an earlier list',
+			'list 2 "Guests": 2 recipients; left out: 1 already in an earlier list',
 		]);
 		expect(await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])).toEqual([]);
 	});
@@ -86,10 +86,10 @@ describe('mailctl send to selected people of several lists', () => {
 			['carl@example.com', 'left_out', 'not name~nn'],
 		]);
 		const why = await project.run(['why', 'dora@example.com']);
-		expect(why.stdout).toContain('Campaign spring left it out: in excluded list "Staff".\n');
+		expect(why.stdout).toContain('Campaign spring left out this address: in excluded list "Staff".\n');
 	});
 
-	it('stores lists and conditions, and the command campaigns get shows both', async () => {
+	it('stores lists and conditions, and `campaigns get` shows both', async () => {
 		const words = [...both, '--exclude-list', 'Staff', '--where', 'meta.city!=Bonn'];
 		await project.json(send(3, ...words, '--campaign', 'told'));
 		expect(await project.json(['campaigns', 'get', 'told'])).toMatchObject({
@@ -131,13 +131,13 @@ describe('mailctl send to selected people of several lists', () => {
 		['meta.city', 'an operator is missing: =, !=, ~, <, <=, > or >=', expect.stringContaining('fields: '), 9],
 		[
 			'created>soon',
-			'a date is wanted here: 2026-01-31 or 2026-01-31T12:00:00',
+			'a date is expected here: 2026-01-31 or 2026-01-31T12:00:00',
 			expect.stringContaining('fields: '),
 			8,
 		],
-		['created~2026', 'compare a date by =, !=, <, <=, > or >=', expect.stringContaining('fields: '), 7],
-		['name>b', 'compare a text by =, != or ~', expect.stringContaining('fields: '), 4],
-		['meta.city>b', 'a number is wanted here', expect.stringContaining('fields: '), 10],
+		['created~2026', 'compare a date with =, !=, <, <=, > or >=', expect.stringContaining('fields: '), 7],
+		['name>b', 'compare a text with =, != or ~', expect.stringContaining('fields: '), 4],
+		['meta.city>b', 'a number is expected here', expect.stringContaining('fields: '), 10],
 	])('rejects --where %s and marks the position of the error', async (condition, message, hint, at) => {
 		const run = await project.run([...send(1, '--list', '1', '--where', condition), '-o', 'json']);
 		expect([run.code, JSON.parse(run.stderr.split('\n')[0] ?? '')]).toMatchObject([
@@ -146,7 +146,7 @@ describe('mailctl send to selected people of several lists', () => {
 		]);
 	});
 
-	it('rejects the same mail to the same lists in another order, but accepts it for other people', async () => {
+	it('rejects a repeated mail even if the lists have another order, but accepts the mail for other people', async () => {
 		await project.json(send(4, ...both));
 		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
 		expect([again.code, again.stderr]).toEqual([

@@ -111,7 +111,7 @@ describe('mailctl send --batch', () => {
 		['the order of Cc addresses', { cc: ['d@EXAMPLE.com', 'c@example.com'] }],
 		['the case of a header', { headers: { 'x-id': '1' } }],
 		['the order of JSON keys', {}],
-	])('lines that differ only in %s', (_, more) => {
+	])('with lines that differ only in %s', (_, more) => {
 		const mail = {
 			...{ text_body: 'Hi', subject: 'A', from: 'news@example.com', tag: 'monday' },
 			...{ headers: { 'X-Id': '1' }, cc: ['c@example.com', 'd@example.com'] },
@@ -123,7 +123,7 @@ describe('mailctl send --batch', () => {
 		];
 		const finding = 'line 2: Ann@example.com is in this campaign already.';
 
-		it('count as the same mail, both in a dry run and in a real run', async () => {
+		it('treats the lines as the same mail, both in a dry run and in a real run', async () => {
 			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
 			for (const end of [['-n'], []])
 				expect(errorOf(await project.run([...batch(file, 2), '-o', 'json', ...end]))).toMatchObject({
@@ -134,7 +134,7 @@ describe('mailctl send --batch', () => {
 		});
 	});
 
-	it('warns about unsubscribe links to this machine, but not for a request without an unsubscribe link', async () => {
+	it('warns that unsubscribe links point to this machine, but only if a request has an unsubscribe link', async () => {
 		const warned = async (request: object) => {
 			const { stderr } = await project.run(batch(await requests(request), 1));
 			return stderr.includes('unsubscribe links point to this machine');

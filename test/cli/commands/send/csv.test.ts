@@ -125,7 +125,7 @@ describe('mailctl send --csv', () => {
 			expect([run.code, run.stderr.split('\n')]).toEqual([
 				2,
 				expect.arrayContaining([
-					'error: the message names columns that are not variables; nothing was sent',
+					'error: the message uses names of columns instead of variables; nothing was sent',
 					'error: #名前#: --map "名前=NAME" makes the column "名前" a variable',
 					'error: #First name#: for the column "First Name", write #first_name#',
 				]),
@@ -136,7 +136,7 @@ describe('mailctl send --csv', () => {
 		expect((await PostalMime.parse(sink.received[0]?.raw ?? '')).subject).toBe('Hi #名前#');
 	});
 
-	it('suggests the variable of a column if the message writes the variable in another case', async () => {
+	it('suggests #City# if the message contains #city# and the column is named City', async () => {
 		await project.json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		const file = await project.file('city.csv', 'email,City\nann@example.com,Oslo\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'S'];
@@ -247,7 +247,7 @@ describe('mailctl send --csv', () => {
 		);
 	});
 
-	it('continues a campaign whose file was moved, and rejects the same name with a different file', async () => {
+	it('continues a campaign if its file was moved, but rejects the campaign’s name for a different file', async () => {
 		await project.run(send(people, '--yes', '--expect-count', '5', '--campaign', 'j'));
 		const moved = join(project.folder, 'moved.csv');
 		await rename(people, moved);
@@ -258,7 +258,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'bob@example.com']);
 	});
 
-	it.each(['--csv', '--batch'])('rejects a missing file of %s before any question', async (flag) => {
+	it.each(['--csv', '--batch'])('rejects %s if the named file does not exist', async (flag) => {
 		const content = flag === '--csv' ? ['--from', 'news@example.com', '--subject', 'x', '--text', 'x'] : [];
 		expect(await project.run(['send', flag, '/nowhere.csv', ...content])).toMatchObject({
 			code: 2,

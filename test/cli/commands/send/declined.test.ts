@@ -62,18 +62,18 @@ describe.each([
 
 describe('a campaign that this run staged', () => {
 	it.each([
-		['with a given name', named],
-		['without one', mail],
-	])('is dropped if the user declines, %s', async (_, words) => {
+		['with --campaign', named],
+		['without --campaign', mail],
+	])('is dropped if the user declines (%s)', async (_, words) => {
 		const { code, said } = await answering(words, 'n');
 		expect([code, await states()]).toEqual([130, []]);
 		expect(said).toMatch(/declined, nothing was changed\n$/);
 	});
 
 	it.each([
-		['with a given name', named, 'U1'],
-		['without one', mail, 's-2026-11-01'],
-	])('is dropped if SIGTERM stops the command, %s', async (_, words, name) => {
+		['with --campaign', named, 'U1'],
+		['without --campaign', mail, 's-2026-11-01'],
+	])('is dropped if SIGTERM stops the command (%s)', async (_, words, name) => {
 		const interrupts = new AbortController();
 		const answer = async () => {
 			interrupts.abort(new Interrupted('SIGTERM'));
@@ -82,6 +82,6 @@ describe('a campaign that this run staged', () => {
 		const at = [...words, '--now', '2026-11-01T10:00:00Z'];
 		const { code, said } = await answering(at, answer, { interrupts: interrupts.signal });
 		expect([code, await states()]).toEqual([143, []]);
-		expect(said).toContain(`hint: nothing was sent, and "${name}" is dropped\n`);
+		expect(said).toContain(`hint: nothing was sent; the campaign "${name}" was deleted\n`);
 	});
 });

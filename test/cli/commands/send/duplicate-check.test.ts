@@ -50,7 +50,7 @@ describe.each(['a database', 'a server'])('send --idempotency-key on %s', (way) 
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
-		])('prints the same answer about %s mail when the key is repeated, and sends nothing', async (what, to, code, outcome) => {
+		])('prints its first answer again if the key is repeated, and sends nothing (%s mail)', async (what, to, code, outcome) => {
 			const words = [
 				...mail,
 				'--to',

@@ -61,7 +61,7 @@ const refused: readonly [what: string, words: readonly string[], says: string][]
 ];
 
 describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
-	it.each(refused)('rejects %s alike in a dry run, a preview and a real run', async (_what, words, says) => {
+	it.each(refused)('fails equally in a dry run, a preview and a real run: %s', async (_what, words, says) => {
 		const all = inFolder(['send', ...from.filter(() => !words.includes('--from')), ...words, ...audience]);
 		const real = await project.run([...all, '--no-wait']);
 		expect(real).toMatchObject({ code: 5, stderr: expect.stringContaining(`error: ${says}`) });
@@ -77,7 +77,7 @@ describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
 	});
 });
 
-it('a dry run to one address fails like the send if a variable has no value', async () => {
+it('a dry run to one address prints the same error as the real run if a variable has no value', async () => {
 	const words = ['send', ...from, '--subject', 'In #city#', '--text', 'T', '--strict-vars'];
 	const all = [...words, '--to', 'ann@example.com'];
 	const real = await project.run([...all, '--no-wait']);
@@ -92,7 +92,7 @@ const unbegun: readonly [what: string, more: readonly string[], code: number, sa
 ];
 
 describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
-	it.each(unbegun)('rejects %s alike in a dry run and a real run', async (_what, more, code, says) => {
+	it.each(unbegun)('fails equally in a dry run and a real run: %s', async (_what, more, code, says) => {
 		const all = inFolder([
 			'send',
 			...from,
@@ -120,7 +120,7 @@ describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
 	});
 });
 
-it('a dry run fails like the real run for an unfinished campaign and for a campaign name in use', async () => {
+it('a dry run prints the same error as the real run for a repeated campaign or a used campaign name', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	await project.file('once.ndjson', JSON.stringify(message));
 	const content = [...from, ...subject, '--text', 'unfinished', '--transactional'];
@@ -156,7 +156,7 @@ it('a dry run fails like the real run for an unfinished campaign and for a campa
 	expect(await project.run([...resumed, '-n'])).toEqual(refusedResults);
 });
 
-it('a dry run of a batch prints the same error for each request as the send', async () => {
+it('a dry run of a batch prints the same error as the real run for each bad request', async () => {
 	const message = { from: 'news@example.com', to: ['ann@example.com'], subject: 'S', text_body: 'T' };
 	const requests = [
 		{ ...message, type: 'BULK' },

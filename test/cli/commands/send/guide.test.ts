@@ -176,7 +176,7 @@ describe('mailctl send', () => {
 		expect([code, shown]).toEqual([2, expect.not.stringContaining('?')]);
 	});
 
-	it('rejects a list that does not exist before it asks anything', async () => {
+	it('asks nothing if the list does not exist, and exits with 3', async () => {
 		const { code, shown } = await guided(['--list', 'Reader', '--subject', 'S', '--text', 'T'], []);
 		expect([code, shown]).toEqual([3, expect.stringContaining('did you mean Readers?')]);
 		expect(shown).not.toContain('continue with');
@@ -200,7 +200,7 @@ describe('mailctl send', () => {
 		expect(shown).toMatch(/the same without questions: mailctl .* --text Hi\n/);
 	});
 
-	it('sends to the rows of the table that the user chooses', async () => {
+	it('asks for the path of a table, and sends mail to every row', async () => {
 		const table = await project.file('people.csv', 'email,name\nbob@example.com,Bob\neve@example.com,Eve\n');
 		const { code, shown } = await guided(
 			[],

@@ -5,7 +5,7 @@ import type { Connect } from '../../../../src/cli/frame/connection.js';
 import { Interrupted } from '../../../../src/cli/frame/errors.js';
 import { makeProject } from '../../../support/project.js';
 
-it('a send that is interrupted while it stages a campaign drops the campaign', async () => {
+it('send drops its campaign if the user interrupts the staging', async () => {
 	const project = await makeProject({ smtp: 9 });
 	await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 	await project.json(['subscribers', 'create', '-l', '1', '--email', 'ann@example.com']);
@@ -40,7 +40,7 @@ it('a send that is interrupted while it stages a campaign drops the campaign', a
 		interrupts: interrupts.signal,
 	});
 	expect(result.code).toBe(130);
-	expect(result.stderr).toMatch(/hint: nothing was sent, and ".+" is dropped\n/);
+	expect(result.stderr).toMatch(/hint: nothing was sent; the campaign ".+" was deleted\n/);
 	expect(released).toEqual([]);
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });

@@ -24,7 +24,7 @@ const warnings = async (...words: string[]) => {
 const found = [
 	{
 		warning: '2 images without alternative text, first src="a.png" in line 3',
-		hint: 'alt="" for one that only decorates',
+		hint: 'describe each image in its alt text; write alt="" for decoration',
 	},
 	{ warning: '2 links that lead nowhere, first href="#" in line 2' },
 ];

@@ -104,7 +104,7 @@ describe('mailctl send --list', () => {
 		expect(mail).not.toContain('List-Unsubscribe-Post');
 	});
 
-	it('omits List-Unsubscribe with --transactional, which excludes --bulk', async () => {
+	it('omits List-Unsubscribe with --transactional, and rejects --transactional together with --bulk', async () => {
 		await project.json(agreed('--transactional', '--campaign', 'november'));
 		expect(sink.received[0]?.raw.toString('latin1')).not.toMatch(/^List-Unsubscribe/m);
 		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({ type: 'TRANSACTIONAL' });
@@ -275,7 +275,7 @@ describe('mailctl send --list', () => {
 	const lacksCity =
 		'no value for #city#: 12 of 14 recipients (the first: c0@example.com, c1@example.com, c2@example.com)';
 
-	it('prints one line for an error of many recipients, even if an earlier run found the error', async () => {
+	it('prints one line for an error that many recipients share, even if an earlier run stopped after staging', async () => {
 		await addPeople();
 		const job = send('--yes', '--expect-count', '14', '--strict-vars', '--campaign', 'november');
 		const resumed = ['campaigns', 'resume', 'november', '--yes', '--expect-count', '14'];
@@ -477,7 +477,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('marks a released campaign as complete, also after its cancellation', async () => {
+	it('sets is_complete for a released campaign, and `campaigns cancel` keeps the value', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

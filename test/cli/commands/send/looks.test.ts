@@ -50,7 +50,7 @@ describe('--preview-as', () => {
 		expect((await project.run([...look, 'nobody'])).code).toBe(2);
 	});
 
-	it('shows the message that the given address gets from a table, a batch or --to', async () => {
+	it('shows the message to one address of a table, a batch or the --to options', async () => {
 		const csv = await project.file('p.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		const request = (name: string, ...to: string[]) =>
 			JSON.stringify({ from: 'news@example.com', to, subject: 'S', text_body: `Hi ${name}` });
@@ -207,7 +207,7 @@ describe('--preview browser', () => {
 		expect(person.stderr).toMatch(/no browser found; open this file: \S+message\.html/);
 	});
 
-	it('keeps a hostile message inside its sandboxed frame', () => {
+	it('escapes scripts in a message, and shows the message in a sandboxed frame', () => {
 		const page = pageOf({ subject: '</title><script>x', html: '"><script>y</script>', text: '' });
 		expect(page).not.toContain('<script>');
 		expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"');

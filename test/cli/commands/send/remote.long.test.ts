@@ -244,14 +244,14 @@ describe('send without an answer from the service', () => {
 		});
 	});
 
-	it('exits with 6 if the request never left', async () => {
+	it('exits with 6 if it cannot connect to the service', async () => {
 		const service = await cutting(null);
 		await opened.pop()?.close();
 		expect((await runnerOf(service)(toAnn)).code).toBe(6);
 	});
 });
 
-describe('send of a campaign whose release gets no answer', () => {
+describe('send that gets no answer when it releases a campaign', () => {
 	async function withList(): Promise<Project> {
 		// Nothing listens on port 9: the test only needs a database with a mail server.
 		const project = await makeProject({ smtp: 9 });
@@ -285,13 +285,13 @@ describe('send of a campaign whose release gets no answer', () => {
 			}),
 		});
 
-	it('exits with 0 if the campaign is released', async () => {
+	it('exits with 0 if the service has released the campaign', async () => {
 		const project = await withList();
 		expect((await project.run(words, { connect: connectWith('done') })).code).toBe(0);
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('exits with 13 if the campaign is not released, and prints the command that continues it', async () => {
+	it('exits with 13 if the service has not released the campaign, and prints the command that continues it', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
@@ -317,7 +317,7 @@ describe('a preview of a message on a server', () => {
 			code: 0,
 			stdout: '<p>Ann <a href="https://deployment.invalid/unsubscribe">bye</a></p>\n',
 			stderr:
-				'https://deployment.invalid/… replaces the links that the server signs\n' +
+				'https://deployment.invalid/… stands for each link that the server signs\n' +
 				'the service may still refuse this: only the service knows its own rules\n' +
 				'From: news@example.com\nTo: ann@example.com\nSubject: Hi Ann\n',
 		});
@@ -328,7 +328,7 @@ describe('a preview of a message on a server', () => {
 		expect(await project.json(['messages', 'list'])).toEqual([]);
 	});
 
-	it('works with a token of the scope send, but without values that the token may not read', async () => {
+	it('is possible if the token has only the scope send, but lacks the values of subscribers', async () => {
 		const { project, server } = await serve();
 		const made = await project.json(['engine', 'tokens', 'create', '--name', 's', '--scope', 'send']);
 		const { token } = made as { token: string };

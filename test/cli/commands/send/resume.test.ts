@@ -148,7 +148,7 @@ describe('an interrupted campaign', () => {
 		expect(sentTo()).toHaveLength(999);
 	});
 
-	it('is rejected by a dry run of campaigns resume with the error of the real run', async () => {
+	it('cannot continue if --expect-count is wrong, and a dry run prints the same error', async () => {
 		await breakOffBeforeRelease();
 		const wrong = withValues(resume(), { '--expect-count': '7' });
 		const dry = await project.run([...wrong, '-n']);
@@ -171,13 +171,13 @@ describe('an interrupted campaign', () => {
 		expect(await project.run([...words, '-n'])).toEqual(canceled);
 	});
 
-	it('continues from a pipe that has the same rows again', async () => {
+	it('continues only if standard input has the same rows again', async () => {
 		await breakOffStaging('-');
 		const told = await project.run(resume());
 		expect([told.code, told.stderr]).toEqual([
 			2,
 			expect.stringMatching(
-				/^error: the campaign "november" stopped after 2,000 rows that did not come from a file; nothing was sent\nhint: mailctl .*campaigns resume november --source - continues with the same rows from standard input, mailctl .*campaigns cancel november drops it\n$/,
+				/^error: the campaign "november" stopped after 2,000 rows, and its rows did not come from a file; nothing was sent\nhint: mailctl .*campaigns resume november --source - continues with the same rows from standard input, mailctl .*campaigns cancel november drops it\n$/,
 			),
 		]);
 		const status = await project.run(['campaigns', 'get', 'november']);

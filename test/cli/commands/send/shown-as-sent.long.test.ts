@@ -24,7 +24,7 @@ const standIns = {
 	unsubscribe_url: /https:\/\/deployment\.invalid\/unsubscribe/g,
 	view_url: /https:\/\/deployment\.invalid\/view/g,
 };
-const standInNote = 'https://deployment.invalid/… replaces the links that the server signs';
+const standInNote = 'https://deployment.invalid/… stands for each link that the server signs';
 
 let sink: SmtpSink;
 let server: RunningServer;

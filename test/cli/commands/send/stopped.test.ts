@@ -69,7 +69,7 @@ it('an interrupted send counts messages that the server sent after Ctrl-C', asyn
 	expect(stderr).toMatch(/^sent 2, still queued 1$/m);
 });
 
-it('a send prints bounce replies even if all mail was sent before the release call returns', async () => {
+it('send prints bounces even if the server finishes the campaign before it answers the release request', async () => {
 	const faulty = await startFaultServer({
 		on: (phase, line) =>
 			phase === 'RCPT' && line.includes('b@') ? { answer: '550 5.1.1 No such user' } : undefined,

@@ -80,7 +80,7 @@ describe('mailctl send at a given time', () => {
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
-	it('also prints the planned time in the zone of --time-zone if that zone’s UTC offset differs', async () => {
+	it('also prints the planned time in the zone of --time-zone if its UTC offset is not that of the setting time_zone', async () => {
 		const now = ['--now', '2026-11-01T10:00:00Z'];
 		const at = async (...zone: string[]) =>
 			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
@@ -123,7 +123,10 @@ describe('mailctl send at a given time', () => {
 		expect(sink.received.flatMap(({ to }) => to).sort()).toEqual(['yan@example.com', 'zoe@example.com']);
 	});
 
-	it.each(['on a database', 'on a server'])('exits with 14 if the window closes first, %s', async (where) => {
+	it.each([
+		'on a database',
+		'on a server',
+	])('exits with 14 if the window closes too early, %s', async (where) => {
 		const open = ['--now', '2026-11-01T16:59:00Z'];
 		await project.json([...send('--window', '09:00-18:00'), '--no-wait', ...open]);
 		const resume = ['campaigns', 'resume', 'c', '--results', join(project.folder, 'results.csv')];
@@ -159,7 +162,7 @@ describe('mailctl send at a given time', () => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	describe('if the same campaign is already staged', () => {
+	describe('that continues a staged campaign', () => {
 		const at = ['--now', '2026-11-01T10:00:00Z'];
 		const stage = (...more: string[]) =>
 			project.run([...mail, ...more, '--campaign', 'early', '--yes', '--expect-count', '99', ...at]);
@@ -173,7 +176,7 @@ describe('mailctl send at a given time', () => {
 				300,
 			);
 
-		it('gives the campaign the time of the new command, and shows the time in the question', async () => {
+		it('uses the time of the new command, and prints this time in the question', async () => {
 			await stage();
 			const run = await resume('--in', '2h', '--window', '09:00-14:00');
 			const plan = 'planned for 2026-11-01 13:00 Europe/Berlin, each day 09:00-14:00';
@@ -186,7 +189,7 @@ describe('mailctl send at a given time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('keeps the campaign’s time if the command gives none, and shows the time in the question', async () => {
+		it('uses the time of the earlier command if the new one gives none, and prints this time in the question', async () => {
 			await stage('--at', '2026-12-01 09:00');
 			const run = await resume();
 			expect(stripVTControlCharacters(run.stderr)).toContain(
@@ -198,7 +201,7 @@ describe('mailctl send at a given time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('rejects options that differ from those of the campaign, and leaves the campaign staged', async () => {
+		it('rejects options that differ from those of the earlier command, and leaves the campaign staged', async () => {
 			await stage('--tag', 'old');
 			const run = await typing(
 				[['Resume it?', 'y']],

@@ -25,7 +25,7 @@ const send = (file: string, count: number, ...more: string[]) => [
 ];
 
 describe('the output of a campaign', () => {
-	it('counts all intended recipients, with equal figures in campaigns get and campaigns list', async () => {
+	it('counts rejected rows as recipients, both in `campaigns get` and in `campaigns list`', async () => {
 		const file = await table(['a@example.com', 'b@example.com', 'nobody', 'nobody2', 'nobody3']);
 		const wrong = await project.run(send(file, 5, '--skip-invalid'));
 		expect([wrong.code, wrong.stderr]).toEqual([
@@ -117,7 +117,7 @@ describe('a send that the user interrupts', () => {
 		};
 	}
 
-	it('prints how to resume or cancel the campaign, writes the results, and stores the counts, which `campaigns resume` prints', async () => {
+	it('prints how to resume or cancel the campaign, writes the results, and is completed by `campaigns resume`', async () => {
 		const results = join(project.folder, 'r.csv');
 		const words = send(
 			await table(people(600)),

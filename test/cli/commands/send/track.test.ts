@@ -63,7 +63,7 @@ describe.each([
 	['the embedded engine', local],
 	['a mailctl server', served],
 ])('send --track off on %s', (_, start) => {
-	it('leaves the HTML unchanged, and the command messages get shows that tracking is off', async () => {
+	it('leaves the HTML unchanged, and `messages get` shows that tracking is off', async () => {
 		const place = await start();
 		for (const words of await ways(place.project))
 			expect(await place.run([...words, '--track', 'off'])).toMatchObject({ code: 0 });

@@ -91,8 +91,8 @@ const refusedStaged = (name: string) =>
 const refusedSent = (name: string) =>
 	refusal(`"${name}" was sent to (this list|these recipients) \\d+ seconds? ago`);
 
-describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
-	it('is rejected before and after the first campaign is finished, unless --again is given', async () => {
+describe.each(kinds)('a repeated send from a %s', (kind) => {
+	it('is rejected without --again, whether the first campaign is finished or not', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -118,7 +118,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('is rejected despite --again while an earlier repetition is unfinished, unless --campaign gives a new name', async () => {
+	it('needs --again and a new --campaign name if an earlier repetition is unfinished', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -140,7 +140,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(4);
 	});
 
-	it('is rejected if the first campaign is staged, but works with --again', async () => {
+	it('needs --again and a new --campaign name if the first campaign is only staged', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -152,7 +152,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(1);
 	});
 
-	it('continues a staged campaign of the same name with --again, but is rejected for a finished one', async () => {
+	it('with --again continues a staged campaign that --campaign names, but rejects a finished one', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -171,7 +171,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('continues a staged campaign of the same name if --expect-count is right', async () => {
+	it('continues a staged campaign that --campaign names if --expect-count is now right', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -182,7 +182,7 @@ describe.each(kinds)('send of the same campaign again, from a %s', (kind) => {
 	});
 });
 
-it('send rejects a repeated campaign on a mailctl server as on its database', async () => {
+it('send on a mailctl server rejects a repeated campaign', async () => {
 	const { project } = await start();
 	const server = await startServer(project.db, ['--no-worker']);
 	opened.push({ close: () => server.stop() });
@@ -337,7 +337,7 @@ describe('send of the same mail to the same recipients', () => {
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('continues the named campaign if the case of the sender’s domain differs, and is rejected for another tag', async () => {
+	it('continues the campaign that --campaign names if the sender differs only in letter case, but not with another tag', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',

@@ -139,7 +139,7 @@ describe('mailctl subscribers export', () => {
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('needs csv') });
 	});
 
-	it('writes the same file from a server that sends records instead of tuples', async () => {
+	it('writes the same file if the server returns subscribers as records instead of tuples', async () => {
 		const older: Connect = async (target, dependencies) => {
 			const connection = await connect(target, dependencies);
 			const { ext, ...rest } = await connection.api.capabilities();

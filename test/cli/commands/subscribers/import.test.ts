@@ -73,7 +73,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('skips a duplicate row of the rejects file unless the user empties the row’s _code', async () => {
+	it('imports duplicates from a rejects file only if the user empties their _code', async () => {
 		const path = await project.file(
 			'people.csv',
 			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
@@ -85,7 +85,7 @@ describe('mailctl subscribers import', () => {
 		expect(await project.json(words(rejects), { code: 9 })).toEqual(expected);
 		expect(await readFile(`${path}.rejects-2.csv`, 'utf8')).toBe(
 			'email,name,_line,_code,_error\n' +
-				'ANN@example.com,Other,2,duplicate,the previous import already had this row (empty its _code to import it anyway)\n' +
+				'ANN@example.com,Other,2,duplicate,the previous import already had this row (clear its _code to import it anyway)\n' +
 				'bad,Bob,3,invalid,email: Enter a valid email address: it has no @\n',
 		);
 		expect(await people()).toMatchObject([{ name: 'Ann' }]);
@@ -97,7 +97,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ name: 'Other' }]);
 	});
 
-	it('rejects a list or object in a text column, from the source and from the rejects file', async () => {
+	it('rejects a list or object in a text column, also when it imports the rejects file', async () => {
 		const rows = [
 			{ email: 'a@example.com', city: [1, 2] },
 			{ email: 'c@example.com', name: { x: 1 } },
@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('leaves out the same columns in the corrected rejects file of %s as in the source', async (name, text) => {
+	])('leaves out columns of %s, and the same columns of the corrected rejects file', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
@@ -178,7 +178,7 @@ describe('mailctl subscribers import', () => {
 		expect({ code, stderr }).toEqual({
 			code: 0,
 			stderr: expect.stringContaining(
-				'warning: 2 rows have a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept',
+				'warning: 2 rows have a disable_reason other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: the subscribers keep the reason',
 			),
 		});
 		expect(await project.json(['suppressions', 'list'])).toMatchObject([
@@ -248,7 +248,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toEqual([]);
 	});
 
-	it('maps columns to fields, creates fields and ignores columns as its options request', async () => {
+	it('maps columns to fields with --map, creates fields with --create-fields, and ignores columns with --ignore-unknown', async () => {
 		const path = await project.file(
 			'people.csv',
 			'Contact,Town,First Name,Fax\nann@example.com,Oslo,Ann,1\n',
@@ -301,7 +301,7 @@ describe('mailctl subscribers import', () => {
 		expect(await run(['subscribers', 'import', path, '-l', '1', '--rejects', rejects])).toMatchObject({
 			code: 2,
 			stderr: expect.stringMatching(
-				/error: the rejects file .* cannot be written: there is no folder \S+\/none\nhint: make the file and its folder writable, or --rejects FILE names another place\n$/,
+				/error: the rejects file .* cannot be written: there is no folder \S+\/none\nhint: make the file and its folder writable, or choose another file with --rejects FILE\n$/,
 			),
 		});
 	});

@@ -20,7 +20,7 @@ describe('the folder name of a template', () => {
 		expect(templateName(folder)).toBe(name);
 	});
 
-	it('may contain a % that a person wrote', () => {
+	it('may contain a % that is not part of an encoded character', () => {
 		expect(['50% off', '%', '%zz', '%FF', '%C3'].map(templateName)).toEqual([
 			'50% off',
 			'%',
@@ -30,7 +30,7 @@ describe('the folder name of a template', () => {
 		]);
 	});
 
-	it('gets a suffix for an empty or long name, and for names that differ only in case or Unicode form', () => {
+	it('has a suffix if the template’s name is empty or long, or differs from another only in case or Unicode form', () => {
 		const long = `${'x'.repeat(130)}ü/${'y'.repeat(200)}`;
 		const folders = folderNames(['Welcome', 'welcome', 'Other', 'caf\u00e9', 'cafe\u0301', long, '']);
 		expect([...folders.values()]).toEqual([

@@ -99,7 +99,7 @@ describe('templates pull', () => {
 		});
 	});
 
-	it('asks nothing when it runs again after a kill', async () => {
+	it('asks nothing if a killed pull left part of a file', async () => {
 		await add('A', { text_body: 'T', html_body: '<p>H</p>' });
 		await put({ 'A/subject.txt': 'A\n', 'A/.body.html.0123456789ab.part': '<p' });
 		expect(lines(await pull())).toEqual([['updated', 'A', 'A', 'body.html, body.txt']]);

@@ -42,7 +42,7 @@ describe('the deliveries of a webhook', () => {
 	const log = async (...more: string[]) =>
 		(await project.json(['webhooks', 'deliveries', '1', ...more])) as Row[];
 
-	it('are listed once the worker has sent them, and shown with body and every attempt', async () => {
+	it('are listed as pending, then as delivered, and are shown with body and every attempt', async () => {
 		await hookTo(204);
 		await opened('ann@example.org');
 		expect(await log()).toMatchObject([{ state: 'pending', attempts: 0, last_status: null }]);
@@ -105,7 +105,7 @@ describe('the deliveries of a webhook', () => {
 		expect(await log()).toMatchObject([{ id: waiting?.id, state: 'pending', attempts: 2 }]);
 	});
 
-	it('stop with a message when the target answers 410, until the user replays them', async () => {
+	it('stop when the target answers 410; a replay sends the failed delivery again', async () => {
 		await hookTo(410);
 		await opened('ann@example.org');
 		const run = await project.run(['worker', '--drain']);
@@ -140,7 +140,7 @@ describe('the deliveries of a webhook', () => {
 		// The first secret still signs until tomorrow.
 		expect(await project.run(['webhooks', 'secret', '--rotate'])).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('this will drop the secret that signs until'),
+			stderr: expect.stringContaining('this will drop the older secret, valid until'),
 		});
 		expect(await secrets()).toEqual(rotated);
 		expect((await secrets('--rotate', '--yes')).map(({ secret }) => secret)).not.toContain(first?.secret);

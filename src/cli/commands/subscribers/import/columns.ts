@@ -24,7 +24,7 @@ export async function mapColumns(cx: CommandContext, table: Table, options: Impo
 			hintOf(mapped.findings, holdingAddresses(table.header, sampled), fields),
 		);
 	if (options.stateWords.length > 0 && mapped.mapping.states === undefined)
-		throw new UsageError('--state-words has no column to read', { hint: '--map COLUMN=state names it' });
+		throw new UsageError('--state-words has no column to read', { hint: 'add --map COLUMN=state' });
 	return mapped.mapping;
 }
 
@@ -73,7 +73,7 @@ function hintOf(findings: Findings, emails: readonly string[], fields: readonly 
 		findings.find(({ code, column }) => code === wanted && column.length <= longestName);
 	const state = first('state')?.column;
 	if (state !== undefined)
-		return `--map ${shellWord(`${state}=state`)} reads it; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it`;
+		return `--map ${shellWord(`${state}=state`)} reads the column; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it`;
 	const unknown = first('unknown');
 	const pair =
 		first('no_email') !== undefined && emails.length === 1
@@ -91,7 +91,9 @@ export async function headerOptions(options: ImportOptions): Promise<HowToMap> {
 	return { map: options.map, unknown, stateWords: await parseStateWords(options) };
 }
 
-/** Parses `enabled=active,blocklisted=unsubscribed`. The option may be repeated. Words are normalized as in `stateOf`. */
+/**
+ * Parses `enabled=active,blocklisted=unsubscribed`. The option may be repeated. Words are normalized as in `stateOf`.
+ */
 async function parseStateWords(options: ImportOptions): Promise<Readonly<Record<string, State>>> {
 	const { plainWord, states } = await import('../../../../tables/states.js');
 	const read = (pair: string): [string, State] => {
@@ -113,7 +115,7 @@ export async function sample(table: Table): Promise<Sampled> {
 	return { cells, rows: rows.filter(({ kind }) => kind === 'row').length, isWhole };
 }
 
-/** A column of addresses may have up to a tenth of other cells, such as notes. */
+/** Up to a tenth of the cells in an address column may contain other text, such as notes. */
 export function holdingAddresses(header: readonly string[], { cells }: Sampled): readonly string[] {
 	return header
 		.map((name) => name.trim())

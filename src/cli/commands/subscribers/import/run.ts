@@ -66,8 +66,8 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 			}
 			const goOn =
 				job.isOnce && options.job === undefined
-					? 'acknowledged rows stay; to be able to resume, import everything again from a file or with --job NAME'
-					: 'acknowledged rows stay; run the same command with --resume to go on';
+					? 'imported rows stay; to be able to resume, import everything again from a file or with --job NAME'
+					: 'imported rows stay; run the same command with --resume to go on';
 			const how = { ...(await rowsOf(cx, job, foreign)), imports, batchRows, key };
 			const result = await runShown(cx, how, {
 				...{ write: rejects.write.bind(rejects), rows, goOn },
@@ -86,7 +86,6 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 	}
 }
 
-/** The source of this run, and the stopped run that `--resume` continues. */
 type Identity = Awaited<ReturnType<typeof identify>>;
 
 /** With `--resume`, throws before any write if the source or the options differ from those of the stopped run. */
@@ -114,8 +113,8 @@ async function identify(cx: CommandContext, job: TableJob) {
 	if (earlier === null || earlier.key === key) return { key, sha256, rows, mark, earlier };
 	const isSame = earlier.sha256 === sha256;
 	const what = isSame
-		? `the import of ${importName(file)} that stopped had other columns or options`
-		: `${importName(file)} has changed since the import that stopped`;
+		? `the stopped import of ${importName(file)} had other columns or options`
+		: `${importName(file)} has changed since the import stopped`;
 	const hint = 'leave out --resume: rows that are already imported count as unchanged';
 	throw new CliError(isSame ? 'other_options' : 'file_changed', exits.usage, what, { hint });
 }
@@ -216,7 +215,7 @@ function hashOf(parts: readonly unknown[]): string {
 	return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-/** A batch has this many rows per concurrent request. */
+/** The number of rows in a batch for each concurrent request. */
 const roundsPerBatch = 8;
 
 async function placeOf(cx: CommandContext, { options, limits: { rate }, isOnce }: TableJob) {
@@ -299,11 +298,11 @@ async function sayReasons(cx: CommandContext, { totals }: ImportResult, foreign:
 	};
 	await warn(
 		foreign?.reasonsLeftOut ?? 0,
-		', which this service has no way to set: the reason was left out, the rows are inactive unless is_active says otherwise',
+		', which this service cannot store: the reason was left out, and the rows are inactive unless is_active says otherwise',
 	);
 	await warn(
 		totals.other_reasons ?? 0,
-		' other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: it was kept, and the subscribers are inactive in this list; the addresses are not suppressed',
+		' other than UNSUBSCRIBED, HARDBOUNCED or COMPLAINED: the subscribers keep the reason and are inactive in this list; their addresses are not suppressed',
 	);
 }
 
@@ -323,8 +322,8 @@ const maxCells = 8;
 const maxCellWidth = 40;
 
 /**
- * Runs the whole import without its effects. A local database rolls back each transaction. For a service, reads only
- * the existing subscribers, and simulates the changes here.
+ * A local database rolls back each transaction. For a service, reads only the existing subscribers, and simulates the
+ * changes here.
  */
 export async function dryRun(cx: CommandContext, job: TableJob): Promise<undefined> {
 	const { list, table, mapping, spec, options } = job;

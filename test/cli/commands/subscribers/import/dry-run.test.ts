@@ -42,7 +42,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('fails with the error of %s if the rejects file exists or cannot be created', async (verb, more) => {
+	])('prints the same error as a real %s if the rejects file exists or cannot be created', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
@@ -164,7 +164,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('counts numbers and booleans as unchanged if the subscriber has the same values', async () => {
+	it('counts a row as unchanged if the subscriber has the same numbers and booleans', async () => {
 		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
 		await project.json(['fields', 'create', '--variable', 'vip', '--name', 'Vip']);
 		const line = (n: number) =>

@@ -34,7 +34,7 @@ it('an import exits with 2 and writes nothing if a column of states is not mappe
 			'error: the columns cannot be used as they are\n' +
 				'error: the column "Status" says who may get mail ("unsubscribed", "active", "blocklisted")\n' +
 				'error: the column "UNSUB_TIME" says who may get mail ("2024-05-01")\n' +
-				'hint: --map Status=state reads it; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it\n',
+				'hint: --map Status=state reads the column; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it\n',
 		]);
 	}
 	const piped = words('-', '--ignore-unknown', '--rejects', `${project.folder}/r.csv`);
@@ -44,7 +44,7 @@ it('an import exits with 2 and writes nothing if a column of states is not mappe
 	expect([await project.json(['fields', 'list']), await people()]).toEqual([[], []]);
 });
 
-it('an import reads a mapped column of states once --state-words explains its unknown words', async () => {
+it('an import accepts unknown words in a mapped column of states if --state-words explains them', async () => {
 	const path = await project.file('tool.csv', tool);
 	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
 		exit_code: 2,
@@ -174,7 +174,7 @@ it.each([
 		await run(words(skipped, '--on-conflict', 'skip'));
 		const then = statesIn(JSON.parse((await run([...listing, '-o', 'json'])).stdout));
 		expect(then[1]).toBe(isOurs ? 'b UNSUBSCRIBED' : 'b ');
-		const warning = '3 rows have a disable_reason, which this service has no way to set';
+		const warning = '3 rows have a disable_reason, which this service cannot store';
 		expect([done.code, done.stderr.includes(warning)]).toEqual([0, !isOurs]);
 	} finally {
 		await server.stop();

@@ -70,9 +70,9 @@ describe('an interrupted import', () => {
 	}
 
 	it.each([
-		[2, [], 'acknowledged rows stay; run the same command with --resume to go on'],
-		[2, ['--resume'], 'acknowledged rows stay; run the same command with --resume to go on'],
-	] as const)('prints how to continue if the server’s disk is full at batch %i, with the options %j', async (at, more, hint) => {
+		[2, [], 'imported rows stay; run the same command with --resume to go on'],
+		[2, ['--resume'], 'imported rows stay; run the same command with --resume to go on'],
+	] as const)('prints how to continue if the server’s disk is full (batch %i, options %j)', async (at, more, hint) => {
 		const path = await project.file('people.csv', people(12));
 		if (more.length > 0) await stopAfterTwoBatches(path);
 		const full = new ApiError('storage_full', 'The service answered 507: The disk of the service is full.', {
@@ -86,7 +86,7 @@ describe('an interrupted import', () => {
 		expect(await project.json(words(path, '--resume'), { code: 9 })).toMatchObject({ read: 12 });
 	});
 
-	it('from standard input without --job suggests a new import, because it cannot resume', async () => {
+	it('suggests a new import if it read standard input without --job', async () => {
 		const stop = new AbortController();
 		const stopped = await project.run(
 			words('-', '--rejects', `${project.folder}/r.csv`, '--batch-size', '3'),
@@ -99,7 +99,7 @@ describe('an interrupted import', () => {
 		expect(stopped).toMatchObject({
 			code: 130,
 			stderr: expect.stringContaining(
-				'acknowledged rows stay; to be able to resume, import everything again from a file or with --job NAME\n',
+				'imported rows stay; to be able to resume, import everything again from a file or with --job NAME\n',
 			),
 		});
 	});
@@ -114,7 +114,7 @@ describe('an interrupted import', () => {
 		expect(said(stopped)).toHaveLength(1);
 		expect(errorOf(stopped)).toMatchObject({
 			code: 'interrupted',
-			hint: `2 rejected rows are in ${path}.rejects.csv; correct them and import that file; acknowledged rows stay; run the same command with --resume to go on`,
+			hint: `2 rejected rows are in ${path}.rejects.csv; correct them and import that file; imported rows stay; run the same command with --resume to go on`,
 		});
 		expect(await count()).toBe(4);
 		expect(await project.json(words(path, '--batch-size', '3', '--resume'), { code: 9 })).toEqual({
@@ -154,7 +154,7 @@ describe('an interrupted import', () => {
 		expect({ code: result.code, stdout: result.stdout, error: errorOf(result) }).toMatchObject({
 			code: 2,
 			stdout: '',
-			error: { code: 'file_changed', message: `${path} has changed since the import that stopped` },
+			error: { code: 'file_changed', message: `${path} has changed since the import stopped` },
 		});
 		expect(await count()).toBe(4);
 		expect(await readFile(`${path}.rejects.csv`, 'utf8')).toBe(rejects);
