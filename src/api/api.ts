@@ -32,7 +32,7 @@ export interface Call {
 	client?: string;
 	ownOnly?: true;
 	onAccepted?: (accepted: Accepted) => void;
-	/** Called with the key of the next slice before the rows of this slice are returned. */
+	/** A method that reads a slice calls this with the key of the next slice before it returns the rows. */
 	onNext?: (next: number | null) => void;
 }
 

@@ -22,7 +22,7 @@ export interface Wait {
 	end(): void;
 }
 
-/** Returns a function to await in long loops. Every ten milliseconds it lets the thread do other work. */
+/** Returns a function that long loops await, to let the thread do other work every ten milliseconds. */
 export function createTurns(): () => Promise<void> | undefined {
 	let began = performance.now();
 	return () =>

@@ -257,9 +257,9 @@ export interface CampaignOpening {
 }
 
 /**
- * Campaigns with the same mail and recipients prevent a new campaign. `sent`: any that is staged, is being sent, or was
- * released in the last 24 hours. `repeated`: only one that repeats an earlier campaign. `repeating`: only one that
- * repeats an earlier campaign and is unfinished.
+ * Says which campaigns with the same mail and recipients prevent a new one. `sent`: unfinished campaigns, and campaigns
+ * released in the last 24 hours. `repeated`: of these, only campaigns that repeat an earlier one. `repeating`: only
+ * unfinished campaigns that repeat an earlier one.
  */
 export type SameMail = (typeof sameMails)[number];
 

@@ -45,7 +45,7 @@ export function formatDateTime(at: Micros): WireDateTime {
 	return `${lastDay.text}T${time}.${String(micros % microsPerSecond).padStart(6, '0')}`;
 }
 
-/** A page of records has few different days. Without this cache, `Date` would take a sixth of the time to read a page. */
+/** A page of records has few different days. Without this cache, `Date` takes a sixth of the time to read a page. */
 let lastDay = { number: 0, text: '1970-01-01' };
 
 function dayText(day: number): string {
@@ -174,7 +174,7 @@ const maxCachedOffsets = 4096;
 
 interface Zone {
 	formatter: Intl.DateTimeFormat;
-	/** Maps a quarter of an hour since 1970 to the offset in ms. Offsets change only between quarters. */
+	/** Maps the number of quarter-hours since 1970 to the offset in ms. No offset changes within a quarter-hour. */
 	offsets: Map<number, number>;
 }
 

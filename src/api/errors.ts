@@ -123,7 +123,7 @@ export class ApiError extends Error {
 
 const notCarriedOut: ReadonlySet<number> = new Set([501, 505, 507]);
 
-/** True if the service may have carried out the write. It has not after 429, or after 503 with Retry-After. */
+/** True if the service may have carried out the write. False after 429, and after 503 with Retry-After. */
 export function mayHaveHappened({ code, unanswered, http, retryAfterMs }: ApiError): boolean {
 	if (unanswered) return true;
 	if (http === null) return code === 'bad_answer';
@@ -212,7 +212,7 @@ const storeFaults: Readonly<Partial<Record<StoreErrorCode, readonly [ApiErrorCod
 	not_a_database: ['storage_failed', 'The database file of the service is not a database.'],
 	not_overwritten: [
 		'not_overwritten',
-		'It is done, but the disk of the service still holds the deleted data: repeat the request to overwrite this data.',
+		'The request is done, but the disk of the service still holds the deleted data. To overwrite this data, repeat the request.',
 	],
 };
 

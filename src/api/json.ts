@@ -24,7 +24,7 @@ const maxExactNumbers = 50_000;
 /** Equals Python's `int_max_str_digits`. */
 const maxNumberLength = 4_300;
 
-/** Also rejects keys and strings with NUL or lone surrogates. Never throws. */
+/** Unlike `parseJsonBody`, rejects keys and strings that contain NUL or lone surrogates. Never throws. */
 export function parseJson(text: string, options: JsonOptions = {}): ParsedJson {
 	const parsed = parseJsonBody(text, options);
 	const fault = parsed.kind === 'valid' ? findJsonFault(parsed.value) : null;
@@ -132,7 +132,6 @@ function tooMany(most: number, what = 'values'): JsonFault {
 	return { code: 'syntax', message: `JSON holds more than ${most} ${what}.` };
 }
 
-/** True for a number that a double would change, such as `1.0`. */
 function needsExactness(text: string, from: number, to: number): boolean {
 	const token = text.slice(from, to);
 	return !isPlainNumber(token) && isJsonNumber(token) && !isKey(text, to);
@@ -211,7 +210,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
 
 type JsonBody = { kind: 'valid'; value: unknown } | { kind: 'empty' } | { kind: 'invalid'; fault: string };
 
-export const tooDeep = 'is nested too deep';
+export const tooDeep = 'is nested too deeply';
 
 /** Keeps an integer above 2^53 as a text of its digits, because a double would round it. */
 export function readJson(body: Uint8Array): JsonBody {

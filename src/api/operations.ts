@@ -73,9 +73,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Parameter {
 	/**
-	 * Only `texts` reads all values of a repeated parameter, the other kinds read the last one. `filter` and `uuid` trim
-	 * the text. `filter`, `uuid` and `id` treat a blank text as absent. For a text that is not an integer, `integer` and
-	 * `id` return NaN, `whole` returns undefined. A `word` must be one of `words`. `readPage` reads `page`.
+	 * Only `texts` reads all values of a repeated parameter. The other kinds read the last value. `filter` and `uuid`
+	 * trim the text. `filter`, `uuid` and `id` treat a blank text as absent. For a text that is not an integer, `integer`
+	 * and `id` return NaN, and `whole` returns undefined. A `word` must be one of `words`. `readPage` reads `page`.
 	 */
 	kind:
 		| 'text'
@@ -109,9 +109,9 @@ export interface Operation {
 	body?: keyof typeof bodies;
 	answer?: Answer;
 	/**
-	 * Names of the arguments of the `Api` method, in order. `body` is an object of the values of the body, `query` of the
-	 * values of path and query, `input` of all values. Each object omits values that are arguments themselves. Default:
-	 * the values of the path, then `input`.
+	 * Names of the arguments of the `Api` method, in order. Three names mean objects: `body` contains the values of the
+	 * body, `query` contains the values of path and query, and `input` contains all values. These objects omit values
+	 * that are separate arguments. Default: the values of the path, then `input`.
 	 */
 	args?: readonly string[];
 	/** Query or body values that become options of the call: `{ for_ms: 'forMs' }` passes `for_ms` as `forMs`. */
@@ -364,7 +364,6 @@ export const operations = {
 		options: { for_ms: 'forMs' },
 	}),
 	'ext.campaigns.release': silent('POST', `${campaign}release/`, 'send', { body: 'ReleaseBody' }),
-	/** `forget` deletes a campaign that was never released. For a released campaign, the server answers 409. */
 	'ext.campaigns.cancel': silent('POST', `${campaign}cancel/`, 'send', {
 		query: { forget: { ...parameter('boolean'), default: false } },
 		args: ['uuid'],

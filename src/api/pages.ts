@@ -3,7 +3,7 @@ import { ApiError } from './errors.js';
 import type { Page } from './records.js';
 import { canParseUrl } from './schema/url.js';
 
-/** May miss or repeat rows that change while it reads. Throws `bad_answer` if the pages never end. */
+/** May miss or repeat rows that change between two requests. Throws `bad_answer` if the pages never end. */
 export async function* iterate<T>(
 	readPage: (request: PageRequest) => Promise<Page<T>>,
 	{ page_size }: { page_size?: number } = {},

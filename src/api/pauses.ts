@@ -15,7 +15,7 @@ export function isHeldReason(reason: string | null): boolean {
 export function restoredReason(backup: string, waiting: number): string {
 	if (waiting === 0) return `${restored}${backup}`;
 	const messages = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
-	return `${restored}${backup}: ${messages}, which may have been sent since`;
+	return `${restored}${backup}: ${messages}, which may have been sent since the backup`;
 }
 
 export function pausedBy(reason: string | null): string {
@@ -32,7 +32,10 @@ export function refusedSenderReason(sender: string, reply: string): string {
 	return `${refusing}${sender}: ${reply}`;
 }
 
-/** For a deferred message's reply. A 552 without enhanced code means too many recipients (RFC 5321 s.4.5.3.1.10). */
+/**
+ * Expects the reply to a deferred message. A 552 without enhanced code means too many recipients (RFC 5321
+ * s.4.5.3.1.10).
+ */
 export function isRefusalOfSender(reply: string): boolean {
 	return /^5(?!52 (?!5\.))/.test(reply);
 }

@@ -1,6 +1,6 @@
 export const maxQuoted = 500;
 
-/** For terminals: escapes controls as `\x1b`, replaces line breaks by spaces, and cuts the text to 500 characters. */
+/** The result is safe to print on a terminal. */
 export function quote(text: string, secrets: readonly string[]): string {
 	// Cut the text first, because a page may have megabytes.
 	const start = redact(text.slice(0, 8 * maxQuoted), secrets)

@@ -1,4 +1,4 @@
-/** Records of the API. If a service answers with more keys, the client keeps these keys. */
+/** Records of the API. If an answer has keys that are not declared here, the client keeps these keys. */
 import { AttachedFile } from './attachments.js';
 import * as t from './schema/record.js';
 import type { Infer } from './schema.js';
@@ -67,7 +67,7 @@ export type Field = Infer<typeof Field>;
 export const webhookTypes = ['OPENED', 'UNSUBSCRIBED', 'REDIRECTED', 'HARDBOUNCED', 'SOFTBOUNCED'] as const;
 export type WebhookType = (typeof webhookTypes)[number];
 
-/** `password` has no default: without a given password, the client sends none (api-decisions 18). */
+/** `password` has no default: the client sends a password only if the caller gives one (api-decisions 18). */
 export const webhookDefaults = { is_auth_enabled: false, login: '' };
 
 export const Webhook = t.component('Webhook', {
@@ -188,7 +188,7 @@ export const messageStates = [
 export type MessageState = (typeof messageStates)[number];
 
 export const messagesByState = t.object<Partial<Record<MessageState, number>>>({
-	description: 'Messages by state; absent = 0.',
+	description: 'The number of messages by state. If a state is absent, no message has it.',
 	properties: Object.fromEntries(messageStates.map((state) => [state, t.count.schema()])),
 	additionalProperties: false,
 });

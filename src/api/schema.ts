@@ -1,4 +1,4 @@
-/** Declares an input once: its type, its check with DRF's texts, its JSON Schema. Reports all bad fields together. */
+/** One declaration gives an input's type, its check and its JSON Schema. The check reports all bad fields together. */
 import { type FieldErrors, nonFieldErrors } from './errors.js';
 import { isRecord } from './json.js';
 import type { Field, JsonSchema, Presence } from './schema/fields.js';
@@ -32,7 +32,7 @@ export type Given<S> = S extends { readonly given?: infer T } ? T : never;
 export type Infer<S> = S extends { readonly type?: infer T } ? T : never;
 
 export interface FieldSet<T, G = unknown> {
-	/** Never set. Without it, `Infer` would see only one overload of `parse`. */
+	/** No value has this key. `Infer` reads its type, because `parse` has two overloads. */
 	readonly type?: T;
 	readonly given?: G;
 	parse(body: unknown, mode: 'create' | 'replace'): Parsed<T>;
@@ -50,7 +50,7 @@ export function fieldSet<F extends Fields>(
 	function parse(body: unknown, mode: ParseMode): Parsed<ValueOf<F>> {
 		if (!isRecord(body)) return refuseBody(body);
 		const { values, errors } = checkFields(fields, body, mode);
-		// The field of the same name has checked each value.
+		// Each of these values has passed the check of its field.
 		const value = Object.fromEntries(values) as ValueOf<F>;
 		const isMissing = (name: keyof ValueOf<F>) => !(name in value || name in errors);
 		const together = mode === 'patch' ? {} : options.crossCheck?.(value, isMissing);

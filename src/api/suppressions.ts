@@ -84,14 +84,14 @@ export type SuppressionRemoval = Infer<typeof SuppressionRemoval>;
 
 export interface Suppressions {
 	page(request: SuppressionFilter & PageRequest, call?: Call): Promise<Page<Suppression>>;
-	/** Reads by key, so the last slice costs as much as the first. Not a snapshot. At most 1,000 per slice. */
+	/** The last slice costs as much as the first. Rows may change between slices. `limit` is at most 1,000. */
 	slice(
 		request: SuppressionFilter & { cursor?: string; limit: number },
 		call?: Call,
 	): Promise<SuppressionSlice>;
 	/** Extends an existing suppression, but never shortens it. A suppression without expiry deactivates subscribers. */
 	create(input: SuppressionInput, call?: Call): Promise<Suppression>;
-	/** At most 5,000 rows. Rejects invalid rows one by one. The caller may repeat a call that got no answer. */
+	/** Takes at most 5,000 rows. Rejects only the invalid rows. The caller may repeat a call that got no answer. */
 	put(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	check(rows: readonly SuppressionRow[], call?: Call): Promise<SuppressionAck>;
 	/** Without a reason, removes all suppressions of the address. Subscribers stay inactive. Throws `not_found`. */

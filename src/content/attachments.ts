@@ -137,7 +137,7 @@ function headerId(id: string): string {
 
 const lineLength = 76;
 
-/** Encodes a file as base64, without CRLF after the last line. */
+/** Writes no CRLF after the last line. */
 export function encodeFile(bytes: Uint8Array): Buffer {
 	const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
 	const lines = Math.ceil(text.length / lineLength);

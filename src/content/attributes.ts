@@ -27,7 +27,7 @@ export interface Markup {
 	readonly styles: readonly { readonly start: number; readonly end: number }[];
 }
 
-/** Skips comments, script, style, title and textarea, which contain no markup. `isWanted` selects attributes. */
+/** Skips comments, script, style, title and textarea, which contain no markup. */
 export function readMarkup(
 	html: string,
 	isWanted: (tag: string, name: string, value: string) => boolean,

@@ -27,7 +27,6 @@ export async function compileContent(content: Content, askHtml: AskHtml): Promis
 	return new CompiledContent(content, read, warnings);
 }
 
-/** Asks for less after each failure: first without inlining, then without the text alternative. */
 async function readWith(
 	{ html, text, disable_inline }: Content,
 	askHtml: AskHtml,
@@ -84,7 +83,7 @@ export class CompiledContent {
 		this.#writeSubject = compileSubject(parseTemplate(oneLine(subject)));
 	}
 
-	/** `join` tracks exactly the links with a target. */
+	/** Returns null for a link that `join` does not track. */
 	link(position: number, variables: Recipient['variables']): string | null {
 		const link = this.read?.links[position];
 		return link === undefined ? null : targetUrl(link.target, variables);

@@ -17,7 +17,6 @@ export interface Link {
 	readonly start: number;
 	readonly end: number;
 	readonly target: LinkTarget;
-	/** `constant` is always tracked, `clean` if no value has a control character, `whole` if `targetUrl` gives a URL. */
 	readonly depends: 'constant' | 'clean' | 'whole';
 }
 

@@ -15,7 +15,7 @@ export interface ContentFinding {
 export const clippedBytes = 102 * 1024;
 const longSubject = 120;
 
-/** With `bulk`, reports a missing unsubscribe link. Skips `cid:` links in templates: a template has no files. */
+/** Skips `cid:` links in templates: a template has no files. */
 export function contentFindings(
 	{ subject, text, html, attachments = [] }: Pick<Content, 'subject' | 'text' | 'html' | 'attachments'>,
 	{ bulk, isTemplate = false }: { bulk: boolean; isTemplate?: boolean },

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2';
 
-/** HTML in mail nests far less deeply. Deeper HTML would overflow the stack of recursive readers. */
+/** HTML in mails stays far below this depth. Deeper HTML would overflow the stack of recursive readers. */
 export const maxNesting = 400;
 
 export const tooDeep = `the HTML is nested deeper than ${maxNesting} elements`;

@@ -15,7 +15,6 @@ interface PartSource<S> {
 	fill: (slot: S, values: BodyValues, write: (text: string) => void) => void;
 }
 
-/** Uses 7bit for short ASCII lines without variables. Otherwise quoted-printable, or base64 if it is much smaller. */
 export function compilePart<S>({ template, subtype, fill }: PartSource<S>): Part {
 	const { literals, slots } = template;
 	const written = literals.join('');
@@ -144,7 +143,7 @@ const worthKeeping = 32;
 
 const hexDigits = Buffer.from('0123456789ABCDEF', 'latin1');
 
-/** Writes LF as CRLF and encodes CR. The octets may lie in a slab of Node's buffer pool. */
+/** The octets may lie in a slab of Node's buffer pool. */
 function encodeFragment(text: string): Fragment {
 	const source = Buffer.from(text, 'utf8');
 	const octets = Buffer.allocUnsafe(source.length * 3 + Math.ceil(source.length / 24) * softBreak.length);

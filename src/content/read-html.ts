@@ -104,7 +104,7 @@ const possible: ReadonlyMap<string, RegExp> = new Map([
 	['valign', /^(?:top|middle|bottom|baseline)$/i],
 ]);
 
-/** Replaces each invalid attribute that the inliner wrote by the author's, or removes it if the author wrote none. */
+/** Undoes the inliner's invalid attributes: restores the author's attribute, or removes it if the author wrote none. */
 function withPossibleAttributes(before: string, after: string): string {
 	const read = (html: string) =>
 		readMarkup(html, (_tag, name) => possible.has(name)).attributes.filter(({ isRepeated }) => !isRepeated);
@@ -119,7 +119,7 @@ function withPossibleAttributes(before: string, after: string): string {
 	return edited(after, edits);
 }
 
-/** Inlining may copy variables of a style sheet into elements. */
+/** A variable of a style sheet may occur more often, because inlining copies the variable into elements. */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));

@@ -89,7 +89,7 @@ function decoded(text: string): string {
 	}
 }
 
-/** A document up to this length wraps fast even if it is one long word. */
+/** The converter wraps the text of shorter HTML fast, even if the text is one long word. */
 const smallLength = 64 * 1024;
 const endlessLength = 1_000;
 

@@ -17,8 +17,8 @@ interface BreakerOptions {
 const waits = { first: 1_000, longest: 300_000 };
 
 /**
- * The queue pauses after the server refuses the sender this many times in a row (api-decisions 45). All processes count
- * together.
+ * The queue pauses after the server refuses the sender this many times in a row (api-decisions 45). The store counts
+ * the refusals of all processes together.
  */
 const mostRefusals = 5;
 

@@ -4,7 +4,7 @@ interface GroupOptions<Item, Result> {
 	/** How long an item waits for others. 0: until the end of this turn of the event loop. */
 	ms: number;
 	isParallel?: boolean;
-	/** If it rejects, the items wait for the next write. It may have written some of them. */
+	/** If `write` rejects, `Groups` passes the same items again, even if `write` has stored some of them. */
 	write(items: readonly Item[]): Promise<readonly Result[]>;
 	written(item: Item, result: Result | undefined): void;
 	onFault(error: unknown): void;

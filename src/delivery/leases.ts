@@ -26,7 +26,7 @@ export class Leases {
 		return this.#waiting[0]?.leave_by !== undefined;
 	}
 
-	/** Returns false if this run already holds the message, so that it is not sent twice. Keeps only the new fence. */
+	/** Returns false if this run already holds the message. The new lease then replaces the old one. */
 	take(leased: Leased, end: Micros): boolean {
 		const { message, fence } = leased;
 		const isNew = !this.#held.has(message);

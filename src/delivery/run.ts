@@ -24,7 +24,7 @@ interface RunRequest {
 	 * the run.
 	 */
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
-	/** On this signal, the run returns waiting messages to the queue. It gives messages in flight 9 s, and then ends. */
+	/** After an abort, the run returns waiting messages to the queue, and waits up to 9 s for messages in flight. */
 	signal?: AbortSignal;
 	/** The time until the command's deadline aborts `signal`. Near the deadline, the run starts no message. */
 	leftMs?: number;
@@ -106,7 +106,6 @@ const worthTelling: Micros = 5 * microsPerSecond;
 const lastPart = 1 / 4;
 /** Half of `mostUnsettled` in leases.ts, so that sending continues during a write. */
 const groupOfOutcomes = { size: 50, ms: 50 };
-/** Writes each outcome at once, so that it is durable before the next call. */
 const atOnce = { size: Number.POSITIVE_INFINITY, ms: 0, isParallel: true };
 
 type Settings = RunOptions & Required<Pick<RunOptions, keyof typeof runDefaults>>;
@@ -253,7 +252,10 @@ export class Run {
 		if (stop !== null && (stop.kind === 'held' || this.#isEndless)) this.#onFault(stop);
 	}
 
-	/** Leases in the background. A write of outcomes also calls this. On SQLite, both operations then share a commit. */
+	/**
+	 * Leases messages in the background. A write of outcomes also calls `#fill`, because on SQLite both then share a
+	 * commit.
+	 */
 	#fill(mostWaiting: number): void {
 		const { leaseBatch, mostTogether } = this.#courier;
 		const most = this.#breaker.isProbing && mostTogether === 1 ? 1 : this.#maxHeld;
@@ -359,7 +361,6 @@ export class Run {
 		return true;
 	}
 
-	/** Returns null if the run continues. */
 	async #pause(fault: Fault): Promise<RunResult | null> {
 		this.#isPausing = true;
 		try {

@@ -76,7 +76,7 @@ export function submissionOf<Resolved extends object>(
 	return { ...made, type, envelope, from_key, tag, tracking, list_id, context, ...resolved };
 }
 
-/** Stores only the subject. Another service resolves templates, and the stored request has the bodies. */
+/** The database keeps only the subject. Another service resolves templates, and the stored request has the bodies. */
 export function opaqueContent(
 	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
 ): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {
@@ -109,7 +109,7 @@ export async function bodyErrors(bodies: {
 	return errors;
 }
 
-/** A server would take long to fill in more variables. */
+/** A server takes long to fill in more than 20,000 variables. */
 function hasTooMany(body: string): boolean {
 	const pattern = referencePattern();
 	for (let count = 0; pattern.test(body); ) if (++count > 20_000) return true;

@@ -15,7 +15,7 @@ import { assertWanted, type EngineContext, found, readPage, refuse, seenBy } fro
 import { readDeleted } from './people.js';
 import type { MessageAction } from './rules/outcomes.js';
 
-/** Service document, "Send a message". Stores all messages durably before it answers, or stores none. */
+/** Service document, "Send a message". */
 export function createSend(
 	context: EngineContext,
 ): (request: SendRequest, call?: Call) => Promise<SendResult> {
@@ -133,7 +133,6 @@ function wrongState(action: MessageAction, why: string): ApiError {
 	});
 }
 
-/** Returns null if no stored pause applies. A fault applies only until its retry time. */
 function whyStopped(pauses: readonly QueuePause[], now: Micros): string | null {
 	for (const { kind, reason, retry_at } of pauses) {
 		if (kind === 'manual') return heldReason(reason);

@@ -103,7 +103,7 @@ function today(clock: Clock, timeZone: string): Day {
 	return dayOf(clock.now(), timeZone);
 }
 
-// Percentages use all sent or attempted messages, even if `types` omits these.
+// Percentages are shares of all sent or attempted messages, even if `types` omits `SENT`.
 function totals({ daily, attempted }: ReportFigures, types: readonly EventType[]): ReportTotal {
 	const sum: Record<EventType, number> = {
 		CREATED: 0,

@@ -159,8 +159,8 @@ function checkCertificates(value: string): Checked {
 	const certificates = value.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 	const isReadable = (pem: string) => {
 		try {
-			// `createPublicKey` parses the whole certificate. Do not use the class X509Certificate, because the build
-			// loads only functions on demand.
+			// `createPublicKey` parses the whole certificate. Do not use the class X509Certificate: the build can
+			// load functions of `node:crypto` on demand, but no classes.
 			return createPublicKey(pem).type === 'public';
 		} catch {
 			return false;

@@ -26,7 +26,7 @@ export const headerNames = {
 export function codeOf(status: number): ApiErrorCode {
 	if (status === 410) return 'not_found';
 	if (status === 414 || status === 431) return 'too_large';
-	// A gateway sends 502, never mailctl's server. Skip the code `network`, which has the same status.
+	// mailctl's server never sends 502, so a gateway sent it. Skip the code `network`, which has the same status.
 	const own = status === 502 ? undefined : codes.find((code) => errorStatuses[code] === status);
 	return own ?? (status >= 500 ? 'server_error' : 'invalid');
 }

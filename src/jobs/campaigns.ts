@@ -63,7 +63,7 @@ async function putWhole<Row>(sink: CampaignSink<Row>, first: number, rows: reado
 	const ack = await sink.put(first, rows);
 	const end = first + rows.length;
 	if (ack.position === end) return end;
-	throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} has position ${ack.position}`);
+	throw new ApiError('bad_answer', `the next row is ${end}, but the service expects row ${ack.position}`);
 }
 
 /** An empty cell overrides the value in the subscriber's meta. */
@@ -159,7 +159,7 @@ export function campaignColumns(header: readonly string[], map: readonly string[
 	return { kind: 'columns', columns: { email: email.index, variables, ignored } };
 }
 
-/** Each joined column also gets its own variable. `#First#` then works beside the joined `#name#`. */
+/** With `--map "First+Last=name"`, `#First#` and `#Last#` still work beside `#name#`. */
 function ownVariables(
 	header: readonly string[],
 	parts: readonly number[],

@@ -1,6 +1,6 @@
 /**
- * Runs an import as a session of numbered batches. Acknowledged rows stay, and a later run with the same key continues
- * after them. An embedded engine gets several batches before it answers, so that they share a commit.
+ * Runs an import as a session of numbered batches. A later run with the same key continues after the last acknowledged
+ * row. An embedded engine may receive several batches before it answers, and then commits them together.
  */
 import type { Ack, ImportCounts, ImportSpec, Imports, Reject, Session } from '../api/capabilities.js';
 import { addImportCounts, noImportCounts } from '../api/counts.js';
@@ -36,8 +36,9 @@ export interface ImportJob {
 	onResumed?: (totals: ImportTotals) => void;
 	onProgress?: (totals: ImportTotals) => void;
 	/**
-	 * Receives the rejected rows of a batch in line order. Store the rows before resolving, because mailctl then reuses
-	 * their memory. A resumed run fetches only the latest rejects again.
+	 * Receives the rejected rows of a batch in line order. The callback must store the rows before it resolves, because
+	 * mailctl then reuses their memory. A resumed run asks the service again only for the rejects of about the last
+	 * 250,000 acknowledged rows.
 	 */
 	onReject?: (rows: Iterable<RejectedRow>) => Promise<void>;
 	signal?: AbortSignal;
@@ -109,7 +110,7 @@ class ImportRun {
 		const { signal, maxErrors } = this.#job;
 		for await (const batch of this.#batches()) {
 			if (signal?.aborted) return 'interrupted';
-			// Check the limit only at new rows. Until then, `totals` lacks earlier rows that mailctl itself rejected.
+			// Until this run has read all earlier rows again, `totals` lacks mailctl's own rejects. So skip the check.
 			const isNew = batch.first + batch.count > this.#resumedAt;
 			if (isNew && hasTooManyErrors(maxErrors, this.totals, 'midway')) return 'too_many_errors';
 			this.#takeOff(batch);
@@ -129,7 +130,7 @@ class ImportRun {
 		for await (const bundle of readBundles({ mapping, maxRows, form })) yield new Batch(bundle, mapping);
 	}
 
-	/** True if mailctl may send the next batch before this batch's answer: only an embedded engine keeps the order. */
+	/** True if mailctl need not wait for the answer to this batch. Only an embedded engine keeps batches in order. */
 	#mayWait({ first }: Batch): boolean {
 		return this.#isChecked && this.#job.maxErrors === undefined && first >= this.#resumedAt;
 	}
@@ -143,7 +144,7 @@ class ImportRun {
 		const onEnd = () => {
 			flying.isAnswered = true;
 		};
-		// Attach a handler now: the answer may reject before the loop awaits it.
+		// Attach handlers now, because the promise may reject before `#land` awaits it.
 		flying.answer.then(onEnd, onEnd);
 		this.#flight.push(flying);
 	}
@@ -300,7 +301,7 @@ function without(texts: RowTexts, skipped: number): RowTexts {
 
 type AskAgain = (first: number) => Promise<Ack<ImportCounts> | null>;
 
-/** Fetches the rejects of an earlier run. The batch sizes of that run may differ, but its batches leave no gaps. */
+/** The batch sizes of the earlier run may differ, but its batches leave no gaps. */
 class EarlierAnswers {
 	readonly #ask: AskAgain;
 	readonly #end: number;

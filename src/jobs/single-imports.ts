@@ -263,7 +263,7 @@ class RowWriter {
 		return 'code' in outcome ? outcome : { kind: 'created' };
 	}
 
-	/** Even an ignored row deactivates its subscriber if the row says so. Returns true after a change. */
+	/** Even an ignored row deactivates its subscriber if the row says so. */
 	async deactivate({ email, hasReason, isActive }: ForeignRow): Promise<boolean> {
 		if (!hasReason && isActive !== false) return false;
 		const { subscribers, pages, pace } = this.#parts;

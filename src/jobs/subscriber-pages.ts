@@ -1,6 +1,6 @@
 /**
- * Finds subscribers in a service that has only pages and filters. An import looks rows up one by one. Once it has as
- * many rows as the list has pages, it reads the whole list instead, which takes fewer requests.
+ * Finds subscribers in a service that offers only pages and filters. For few rows, `SubscriberPages` searches for each
+ * address. For more rows than the list has pages, reading the whole list takes fewer requests.
  */
 import { type EmailKey, emailKey, parseAddress } from '../api/address.js';
 import type { Api, Call, PageRequest } from '../api/api.js';

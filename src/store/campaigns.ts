@@ -26,7 +26,7 @@ export interface OpenCampaign {
 	timing?: CheckedTiming;
 	submission: Omit<Submission, 'recipients' | 'campaign'> | null;
 	owner?: string;
-	/** If set, `unless` sees only this client's campaigns. The `key` of another client's campaign is a `conflict`. */
+	/** If set, `unless` compares only with this client's campaigns. Another client's `key` gives `conflict`. */
 	only_of?: string;
 	unless?: SameMail;
 	is_trial?: boolean;

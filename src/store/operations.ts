@@ -86,7 +86,7 @@ interface Traits {
 	wakes?: true;
 	/** The operation records something that has happened outside the database, so an abort does not roll it back. */
 	records?: true;
-	/** A dry run rolls back each operation. It repeats this operation before each later one, which may need its rows. */
+	/** A dry run rolls this operation back, then repeats it in each later transaction, which may need the new rows. */
 	prepares?: true;
 	/** The operation deletes data that must not stay in the file, so SQLite then truncates its log. */
 	overwrites?: true;
@@ -500,8 +500,9 @@ const queue = {
 		},
 	),
 	/**
-	 * Marks messages before a call of a send API, which cannot be undone. If the lease ends during the call, the message
-	 * becomes `uncertain`. `isCalling` false removes the mark. `gathers`: may wait to share a commit.
+	 * Marks messages before a call to a send API, which cannot be undone. If the lease ends during the call, the message
+	 * becomes `uncertain`. With `isCalling` false, removes the mark. With `gathers`, the write may wait for others to
+	 * share its commit.
 	 */
 	setCalling: op<{ fences: readonly queues.Fence[]; isCalling: boolean; gathers?: boolean }, void>({
 		repeatable: true,

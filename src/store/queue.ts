@@ -78,7 +78,7 @@ export interface LimitHold extends LimitName {
 	until_at: Micros;
 }
 
-/** `wait`: the shortest time until the last message that the limit holds can leave; 0 if the limit holds none. */
+/** `wait`: the least time until this limit lets its last waiting message go; 0 if no message waits. */
 export interface LimitWait {
 	setting: string;
 	limit: string;
@@ -95,7 +95,7 @@ export interface Leased extends Fence {
 	submission: Uuid;
 	to: string;
 	list_id: number | null;
-	/** The context overrides the subscriber's meta. The meta overrides the email, the name and the email reason. */
+	/** The context overrides the subscriber's meta. The meta overrides `email`, `name` and `email_reason`. */
 	variables: Record<string, string>;
 	attempts: number;
 	/** Suppressed addresses in cc and bcc, which must not get a copy. */

@@ -96,7 +96,7 @@ async function addInSlices(
 	}
 }
 
-/** Rows left by an interruption show as canceled. */
+/** An interruption may leave messages of the campaign, but they show as canceled. */
 async function cancelInSlices(
 	{ step, isTrial }: Steps,
 	command: Command<'cancelCampaign'>,

@@ -1,6 +1,5 @@
 import { reservedNames, variablePattern } from '../api/inputs.js';
 
-/** Ignores case, blanks and punctuation: `E-Mail`, `e_mail` and `EMAIL` become the same name. */
 export function fold(name: string): string {
 	return name
 		.normalize('NFKC')

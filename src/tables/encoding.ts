@@ -5,7 +5,7 @@ export interface EncodingFound {
 	bomBytes: number;
 }
 
-/** Returns null for a code page. Some programs write a UTF-8 byte order mark before text in a code page. */
+/** Returns null for a code page, even if a program has written a UTF-8 byte order mark before the text. */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
 	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
@@ -32,7 +32,7 @@ export function utf8Fault(bytes: Buffer): string | null {
 	}
 }
 
-/** Like `utf8Fault`, but checks only for UTF-16. `prefix` is the start of a file and may end within a character. */
+/** `prefix` is the start of a file and may end within a character. */
 export function utf16Fault(prefix: Buffer): string | null {
 	const encoding = byMark(prefix)?.encoding ?? wideWithoutMark(prefix);
 	return encoding?.startsWith('utf-16') === true ? 'is UTF-16: save it as UTF-8' : null;
@@ -84,7 +84,7 @@ function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	return odd === 0 ? 'utf-16be' : null;
 }
 
-/** True if the header line contains zero bytes, as in UTF-16. If only later lines do, these are NULs in cells. */
+/** True if the header line contains zero bytes, as in UTF-16. Zero bytes only in later lines are NULs in cells. */
 function hasWideLine(prefix: Buffer): boolean {
 	const feed = prefix.indexOf(10);
 	return feed === -1 || prefix.subarray(0, feed).includes(0) || (feed % 2 === 0 && prefix[feed + 1] === 0);

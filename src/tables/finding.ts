@@ -1,7 +1,7 @@
 const maxCellBytes = 1024 * 1024;
 /** Maximum octets of a row in UTF-8, because an import batch has at most 4 MiB. */
 export const maxRowBytes = 4 * 1024 * 1024;
-/** A header with more columns belongs to a matrix, or the delimiter is wrong. */
+/** A header with more columns than this probably has another delimiter. */
 export const maxColumns = 2_000;
 export const sniffBytes = 256 * 1024;
 
@@ -17,7 +17,10 @@ export type RowFault =
 	| 'bad_json' // an NDJSON line that is not an object, or has a number with too many digits
 	| 'unknown_key'; // a key that first occurs too late to become a column
 
-/** A bad row has the cells that could be separated. `nested`: indexes of cells that are JSON objects or arrays. */
+/**
+ * In a bad row, `cells` may hold only the beginning of the line. `nested`: indexes of cells that are JSON objects or
+ * arrays.
+ */
 export type TableRow =
 	| { kind: 'row'; line: number; cells: readonly string[]; nested?: readonly number[] }
 	| { kind: 'bad'; line: number; code: RowFault; error: string; cells: readonly string[] };
@@ -63,7 +66,6 @@ export class TableError extends Error {
 	}
 }
 
-/** The columns that a rejects file adds to the data. */
 export const rejectColumns: readonly string[] = ['_line', '_code', '_error'];
 
 /** `_code` of a row that repeats an address of the same import. The user need not correct it. */
@@ -78,7 +80,6 @@ export interface RejectedRow {
 
 const rejectsName = /\.rejects(?:-(\d{1,9}))?\.csv$/;
 
-/** Returns the next name for the rejects of a source: `people.csv.rejects.csv`, then `people.csv.rejects-2.csv` … */
 export function nextRejectsPath(path: string): string {
 	const found = rejectsName.exec(path);
 	if (found === null) return `${path}.rejects.csv`;
@@ -89,13 +90,12 @@ export function isRejectColumn(name: string): boolean {
 	return rejectColumns.includes(name.trim().toLowerCase());
 }
 
-/** Returns the index of the first left-out column. In a rejects file, `_line`, `_code` and `_error` precede it. */
+/** A rejects file ends with the columns that the user left out of the import. Returns the index of the first one. */
 export function findLeftOutStart(header: readonly string[]): number {
 	if (findCodeColumn(header) === null) return header.length;
 	return header.findLastIndex(isRejectColumn) + 1;
 }
 
-/** Returns the position of `_code` in the header of a rejects file, or null for another header. */
 export function findCodeColumn(header: readonly string[]): number | null {
 	const names = header.map((name) => name.trim().toLowerCase());
 	return rejectColumns.every((name) => names.includes(name)) ? names.indexOf('_code') : null;

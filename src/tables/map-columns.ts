@@ -26,7 +26,7 @@ interface KnownField {
 }
 
 export interface MappedColumn extends Place {
-	/** A column of an import batch, such as `email` or `meta.VARIABLE`. `state` becomes two: see `batchColumns`. */
+	/** A column of an import batch, such as `email` or `meta.VARIABLE`. `batchColumns` splits `state` in two. */
 	target: string;
 }
 
@@ -36,7 +36,7 @@ export interface Mapping {
 	ignored: readonly string[];
 	/** Positions of columns that the user left out, now or in the import that wrote this rejects file. */
 	leftOut: readonly number[];
-	/** The position of `_code` in a rejects file. The import rejects rows with some of these codes again. */
+	/** The position of `_code` in a rejects file. The import rejects rows that still have a code of `refusedAgain`. */
 	codeColumn?: number;
 	states?: readonly StateColumn[];
 }
@@ -113,7 +113,7 @@ const readOnly: Readonly<Record<string, { cell: RegExp; own?: RegExp }>> = {
 	date_created: { cell: /^\d{4}-\d\d-\d\dT[\d:.]+Z?$/, own: /^[\d-]{10}T[\d:]{8}\.\d{6}Z?$/ },
 };
 
-/** Tries `map`, then exact names, then folded names. Refuses a header without email, or with a target twice. */
+/** Tries `map`, then exact names, then folded names. Refuses a header without email, or two columns for one target. */
 export function mapHeader(given: readonly string[], options: HeaderOptions): HeaderResult {
 	return new Header(given.map(clean), options).result();
 }
@@ -195,7 +195,7 @@ class Header {
 			const found = find(column);
 			const parts = found === undefined ? partsOf(column, find) : null;
 			if (!isWhole(cut, target)) this.#refuse('bad_map', pair, `--map ${show(pair)}: COLUMN=FIELD is needed`);
-			// Accept `--map "=-"` without an unnamed column, because the reader has dropped blank columns at the end.
+			// `--map "=-"` is valid even if all columns have names: the CSV reader drops blank columns at the end.
 			else if (column === '' && found === undefined) continue;
 			else if (parts !== null && target === '-') for (const part of parts) this.#named.set(part, target);
 			else if (parts !== null) this.#joins.push({ source: column, parts, target });
@@ -207,7 +207,7 @@ class Header {
 		}
 	}
 
-	/** Returns the column whose name is in `emailNames`. Null if it has a target, or if several may be `email`. */
+	/** Returns the only column whose name is in `emailNames`, or null if that column or `email` is already mapped. */
 	#findEmail(): string | null {
 		const names = this.#names;
 		const found = names.filter((column) => emailNames.has(fold(column)));
@@ -221,7 +221,7 @@ class Header {
 		const parts = new Set(this.#joins.flatMap((join) => join.parts));
 		const fixed = this.#passedOver();
 		const leftOutStart = findLeftOutStart(this.#names);
-		// If another column gives the state, a field may contain words such as `unsubscribed`.
+		// If a column gives the state of each subscriber, fields may contain words such as `unsubscribed`.
 		const tellsLeavers =
 			this.#names.some((column) => /^(is_?)?active$|^disable.?reason$/i.test(column)) ||
 			[...this.#named.values()].some((target) => /^(state|is_active|disable_reason)$/.test(target));
@@ -289,7 +289,7 @@ class Header {
 		return isState ? state(column, sampled.cells[index]) : null;
 	}
 
-	/** Tries exact names first: the record's columns, then fields. Among folded names, only `email` wins over a field. */
+	/** If a folded name matches both an alias and a field, the field wins, except over `email`. */
 	#targetsOf(column: string): string[] {
 		const { fields } = this.#options;
 		if (this.#record.names.includes(column)) return [column];

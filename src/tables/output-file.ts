@@ -81,7 +81,7 @@ export class OutputFile {
 		return writing(this.#named, () => this.#file.writeFile(content));
 	}
 
-	/** Durably renames the file to its path. With `refuse`, throws if another program has created that path. */
+	/** With `refuse`, throws if another program has created a file at the final path. */
 	async finish(): Promise<void> {
 		const place = this.#place;
 		if (place === null) return this.#file.close();

@@ -1,4 +1,4 @@
-/** Splits each row without quotes at its delimiters. Passes the other valid rows to csv-parse in one call. */
+/** `parseBlock` splits rows without quotes itself, and passes all other valid rows to csv-parse in one call. */
 import { isUtf8 } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
 import { maxRowBytes } from './finding.js';
@@ -214,7 +214,7 @@ function endOfQuotes(
 	return isLast && stop === bytes.length ? 'open' : 'cut';
 }
 
-/** `at` is the offset after a closing quote. Returns `at` if the cell ends there, or after blanks. */
+/** `at` is the offset after a closing quote. Returns `at` if only blanks, or nothing, follow before the cell ends. */
 function checkBehind(
 	bytes: Buffer,
 	at: number,
@@ -247,7 +247,6 @@ function isBlank(byte: number | undefined, mark: Buffer): boolean {
 	return (byte === 32 || byte === 9) && byte !== mark[0];
 }
 
-/** Returns the offset after the line end at `at`; -1 if that is a last CR whose LF may follow. */
 function behindLineEnd(bytes: Buffer, at: number, isLast: boolean): number {
 	if (bytes[at] === lf) return at + 1;
 	if (at + 1 === bytes.length && !isLast) return -1;
@@ -275,7 +274,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** If the first line has an odd number of quotes, a cell is unclosed. A quote of a later row seemed to close it. */
+/** An odd number of quotes in the first line means that the closing quote in a later row belongs to another cell. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);

@@ -9,7 +9,10 @@ export interface Line {
 	isCut: boolean;
 }
 
-/** Lines end in LF, CR LF or CR. Counts blank lines but omits them, and omits byte order marks of joined files. */
+/**
+ * Lines end in LF, CR LF or CR. Omits blank lines but counts them in line numbers. Omits the byte order marks that
+ * joined files contain.
+ */
 export function readLines(
 	source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): AsyncGenerator<Line, void, undefined> {

@@ -195,12 +195,12 @@ function bad(
 
 const refusals = {
 	syntax: bad('bad_json', faultMessages.bad_json),
-	too_deep: bad('bad_json', 'JSON that is nested too deep'),
+	too_deep: bad('bad_json', 'JSON that is nested too deeply'),
 	null_characters_not_allowed: bad('nul', faultMessages.nul),
 	surrogate_characters_not_allowed: bad('encoding', 'half a character (a lone surrogate)'),
 } as const;
 
-/** Accepts `meta` as an object or as its JSON text, because the service document shows both. */
+/** Accepts an object or its JSON text, because the documentation of the API shows `meta` in both forms. */
 function metaOf(value: unknown): Readonly<Record<string, unknown>> | null {
 	if (isRecord(value)) return value;
 	if (typeof value !== 'string') return null;

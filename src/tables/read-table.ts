@@ -23,7 +23,7 @@ export interface Table {
 	isMarked: boolean;
 	/** For NDJSON, the keys of the objects, with `meta.x` for keys of `meta`. */
 	header: readonly string[];
-	/** Iterable once. Includes unusable rows as `bad`, in file order. */
+	/** Iterable once. */
 	rows: AsyncIterable<TableRow>;
 	/** The first rows, at most 1,000 or 256 KiB. `rows` yields them too. */
 	peek(): Promise<Peeked>;

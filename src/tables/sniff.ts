@@ -14,7 +14,6 @@ interface SniffOptions {
 	evidence?: Buffer | null;
 }
 
-/** `hintBytes`: the length of a `sep=` hint. */
 type Sniffed =
 	| ({
 			kind: 'text';
@@ -112,7 +111,10 @@ function beginsWithObjectLine(text: string): boolean {
 	return object.startsWith('{') && object.endsWith('}');
 }
 
-/** Picks the delimiter that gives the largest share of 20 rows the header's width. In a tie, more columns win. */
+/**
+ * Picks the delimiter with which most of the first 20 rows have as many cells as the header. In a tie, the delimiter
+ * with more columns wins.
+ */
 function detectDelimiter(text: string, isWhole: boolean): string {
 	const bytes = Buffer.from(text);
 	let best = { delimiter: ',', agreement: 0, width: 1 };
@@ -130,7 +132,7 @@ function detectDelimiter(text: string, isWhole: boolean): string {
 	return best.delimiter;
 }
 
-/** Counts blank columns at the end of the first 1,000 rows. Spreadsheets pad lines with delimiters. */
+/** Spreadsheets pad lines with delimiters. */
 function countBlankColumns(
 	text: string,
 	{ delimiter, hintBytes, isWhole }: { delimiter: string; hintBytes: number; isWhole: boolean },
@@ -175,7 +177,7 @@ function findEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused {
 	return guess.isStrong ? { encoding: guess.encoding, bomBytes, isGuessed: true } : unsure(guess);
 }
 
-/** If the prefix is only ASCII, decides by `evidence`, the non-ASCII lines of the whole source. */
+/** If the prefix is pure ASCII, looks at `evidence` instead: the non-ASCII lines of the whole source. */
 function detect(prefix: Buffer, { evidence, isWhole }: SniffOptions): EncodingFound | null {
 	const lines = evidence?.length && isAscii(prefix.subarray(utf8Mark(prefix))) ? evidence : null;
 	const found = detectUnicode(lines ?? prefix, lines !== null || isWhole);
@@ -218,7 +220,10 @@ function checkEncoding(prefix: Buffer, options: SniffOptions): Chosen | Refused 
 
 const noText = new Set(['base64', 'hex']);
 
-/** True for UTF-8 with a non-ASCII character. A multi-byte `encoding` requires three: two may be valid by chance. */
+/**
+ * True for UTF-8 with at least one non-ASCII character, or three if `encoding` is multi-byte. Two multi-byte characters
+ * may be valid UTF-8 by chance.
+ */
 function isPlainUtf8(prefix: Buffer, encoding: string, seems: EncodingFound | null): boolean {
 	if (seems?.encoding !== 'utf-8' || /^(?:utf|cesu|unicode)/.test(encoding)) return false;
 	const text = cutPartialCharacter(prefix);
@@ -251,7 +256,7 @@ function decodePrefix(prefix: Buffer, { encoding, bomBytes }: EncodingFound): st
 	return iconv.decode(bytes, encoding, { stripBOM: false });
 }
 
-/** A NUL after the header is a fault of its row. */
+/** A NUL in the first line means a binary file. A NUL in a later line makes only its row bad. */
 function looksBinary(text: string): boolean {
 	const controls = text.match(/[\x00-\x08\x0e-\x1a\x1c-\x1f]/g)?.length ?? 0;
 	return (controls > 8 && controls * 10 > text.length) || /^[^\r\n]*\x00/.test(text.slice(0, 10_000));

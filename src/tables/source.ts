@@ -45,7 +45,6 @@ export interface Survey {
 	lineFeeds: number;
 }
 
-/** Calls `take` with each piece and the number of line feeds before it. */
 export async function surveySource(
 	source: TableSource,
 	signal?: AbortSignal,

@@ -13,7 +13,9 @@ export const stateCells: Readonly<Record<State, readonly [string, string | null]
 	active: ['true', null],
 };
 
-/** A column mapped to `state`. `yes` and `no`: the states that a yes and a no in its cells mean, if known. */
+/**
+ * A column mapped to `state`. `yes` and `no`: the states that these answers mean. Null: the column name does not tell.
+ */
 export interface StateColumn {
 	index: number;
 	yes: State | null;
@@ -100,7 +102,7 @@ const answers: Readonly<Partial<Record<Named, readonly [yes: State, no: State]>>
 const general: ReadonlySet<Named> = new Set<Named>([
 	...(['unconfirmed', 'bounced', 'complained', 'gone', 'status', 'confirmed'] as const),
 ]);
-/** If a column name has only these words beside the state, as in `Email status`, the state is a person's. */
+/** A column name with only these words beside the state, such as `Email status`, describes the state of a person. */
 const personWords = new Set(
 	wordsOf(`is has was been by from of to the all any for as not no in with meta date time timestamp day reason grund count counter number total flag status state global current last first soft hard double opt out only clean hold marked reported
 		id ip email emails mail mails e address addresses user contact subscriber customer client member person people account profile recipient record list campaign campaigns newsletter marketing mailing subscription membership consent message type

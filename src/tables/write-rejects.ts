@@ -132,7 +132,6 @@ export class RejectsFile {
 		}
 	}
 
-	/** Gives every row the header's width: adds empty cells, and joins surplus cells to the last one. */
 	#format({ line, code, error, cells }: RejectedRow): string {
 		const { width, kept, behind, last, layout } = this.#state;
 		const extra = cells.slice(width);
@@ -151,7 +150,7 @@ function alreadyThere(path: string): TableError {
 	});
 }
 
-/** Returns the first missing of `bad-2.csv`, `bad-3.csv` …, or `FILE` if the name needs shell quotes. */
+/** Returns `FILE` if the free name needs shell quotes. */
 function freeName(path: string): string {
 	const { dir, name, ext } = parsePath(path);
 	for (let at = 2; ; at += 1) {
@@ -189,7 +188,7 @@ function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
-/** Returns the last row's `_line` (0 without rows), or null for another file. Removes a row that a crash cut. */
+/** Returns the last row's `_line` (0 without rows), or null if the layout differs. Removes a row that a crash cut. */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(headerOf(layout));

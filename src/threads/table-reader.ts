@@ -12,7 +12,7 @@ export async function* readInThread(
 ): AsyncGenerator<LentBundle, void, undefined> {
 	signal.throwIfAborted();
 	const worker = spawnThread('table', { workerData: order, resourceLimits });
-	// A `messageerror` loses a bundle. Fail, because the next bundle would leave a gap in the rows.
+	// A `messageerror` loses a bundle of rows, so the reading must fail.
 	worker.on('messageerror', (error) => worker.emit('error', error));
 	// After the loop nobody else listens, and an unhandled `error` event would end the process.
 	worker.on('error', () => undefined);

@@ -32,7 +32,7 @@ describe('an iteration over a collection', () => {
 		expect(await all(iterate(collection(0, 3).read))).toEqual([]);
 	});
 
-	test('reads only the pages that are needed', async () => {
+	test('reads no second page if the caller takes only the first page’s rows', async () => {
 		const { read, asked } = collection(9, 3);
 		expect(await take(iterate(read), 3)).toEqual([0, 1, 2]);
 		expect(asked).toEqual([{}]);
@@ -102,7 +102,7 @@ describe('an iteration over slices', () => {
 		]);
 	});
 
-	test('ignores the error of a request for a wrongly announced key, but throws an error for the right key', async () => {
+	test('throws the error of an early request only if the request used the slice’s real next key', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);

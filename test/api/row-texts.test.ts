@@ -26,7 +26,7 @@ describe('texts stored as bytes', () => {
 		);
 	});
 
-	it('get more memory as needed', () => {
+	it('decode to the original texts even after the writer has allocated more memory', () => {
 		const texts = Array.from({ length: 5_000 }, (_, n) =>
 			n % 1_000 === 7 ? 'ß'.repeat(200_000) : `text ${n}`,
 		);

@@ -162,7 +162,7 @@ describe('a field set', () => {
 		);
 	});
 
-	test('reads each digit of Unicode, also those of adjoining sets', () => {
+	test('parses non-ASCII digits, even where two sets of ten digits are adjacent in Unicode', () => {
 		expect(['٣', '𝟎𝟗', '𝟘𝟚', '𝟷𝟿'].map(parseInteger)).toEqual([3, 9, 2, 19]);
 	});
 	test('trims a text completely, so that trimming it again changes nothing', () => {

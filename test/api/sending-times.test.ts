@@ -133,7 +133,7 @@ describe('the parser of sending times', () => {
 			'Europe/Oslo',
 			'"2026-12-01 25:00" is not a time, such as 2026-12-01 09:00 or tomorrow 9:00.',
 		],
-		['2026-12-01', 'Europe/Oslo', '"2026-12-01" has no time of the day, such as 2026-12-01 09:00.'],
+		['2026-12-01', 'Europe/Oslo', '"2026-12-01" needs a time of day, such as 2026-12-01 09:00.'],
 	])('returns a time or an error for %j in the zone %s', (text, zone, found) =>
 		expect(read(text, zone)).toEqual(found));
 });

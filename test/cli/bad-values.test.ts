@@ -77,7 +77,7 @@ describe('an empty option value', () => {
 				: [],
 		),
 	);
-	it.each(needed)('is rejected for files, paths and options with a default: mailctl $line', async ({
+	it.each(needed)('is rejected as a file, a path, or a text with a default: mailctl $line', async ({
 		flag,
 		leaf,
 	}) => {

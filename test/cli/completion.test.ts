@@ -73,7 +73,7 @@ describe('completion with Tab', () => {
 	});
 });
 
-describe('completed names', () => {
+describe('names that Tab completes', () => {
 	const words = async (
 		project: { run: (argv: string[]) => Promise<{ stdout: string; code: number }> },
 		...argv: string[]
@@ -135,7 +135,7 @@ describe('completed names', () => {
 	});
 });
 
-it('completion bash rejects -o json but ignores MAILCTL_OUTPUT', async () => {
+it('the command `completion bash` rejects -o json but ignores MAILCTL_OUTPUT', async () => {
 	for (const format of ['json', 'ndjson'])
 		expect(await cli(['completion', 'bash', '-o', format])).toEqual({
 			code: 2,

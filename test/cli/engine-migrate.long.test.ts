@@ -143,7 +143,7 @@ describePostgres('engine migrate', (server) => {
 		return JSON.parse(result.stdout);
 	};
 
-	it('keeps every byte from SQLite to PostgreSQL and back, and closes the source each time', async () => {
+	it('copies every byte from SQLite to PostgreSQL and back, and blocks the source database each time', async () => {
 		const project = await makeProject();
 		await fill(project);
 		fillOld(project.db);
@@ -397,7 +397,7 @@ describePostgres('engine migrate', (server) => {
 		expect(errorOf(await migrate(project, url, file('c.db'), '--undo'))).toMatchObject({ code: 'moved' });
 	});
 
-	it('starts again if it was killed before it closed the first database', async () => {
+	it('starts from the beginning if it was killed before it blocked the source database', async () => {
 		const project = await makeProject();
 		const url = await server.createProject();
 		const back = join(project.folder, 'back.db');
@@ -429,7 +429,7 @@ describePostgres('engine migrate', (server) => {
 		expect(await moved(project, url, back)).toMatchObject({ kept: 0 });
 	});
 
-	it('detects that the copy has different content, and does not use it', async () => {
+	it('rejects a copy whose content differs from the source', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'News', '--email-reason', 'x']);
 		const url = await server.createProject();
@@ -464,7 +464,7 @@ describePostgres('engine migrate', (server) => {
 		expect(stdout).toContain('a\ufffdb\ufffd');
 	});
 
-	it('requires the key if the secrets are wrapped', async () => {
+	it('requires the key that encrypts the secrets of the database', async () => {
 		const project = await makeProject();
 		const key = await project.file('key', createHash('sha256').update('k').digest('hex'));
 		await project.json(['engine', 'dkim', 'add', '--domain', 'example.com', '--selector', 's1']);

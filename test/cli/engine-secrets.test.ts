@@ -216,7 +216,7 @@ describe('while a server runs, engine secrets', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('wrap succeeds if no row of processes names the server; then /readyz and send report the wrapped secrets', async () => {
+	it('wrap succeeds if the server has no row in the table processes; /readyz and send then name the key', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);
@@ -227,7 +227,7 @@ describe('while a server runs, engine secrets', () => {
 		const ready = await fetch(`${server.baseUrl}/readyz`);
 		expect(ready.status).toBe(503);
 		expect(await ready.json()).toMatchObject({
-			detail: expect.stringMatching(/^The secrets of the database are wrapped with key [\da-f]{12}/),
+			detail: expect.stringMatching(/^The secrets of the database are encrypted with key [\da-f]{12}/),
 		});
 		const there = { MAILCTL_BASE_URL: server.baseUrl, MAILCTL_TOKEN: server.token };
 		const words = ['send', '--from', 'news@example.com', '--to', 'ann@example.org', '--subject', 'Hello'];

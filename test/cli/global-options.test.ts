@@ -20,7 +20,7 @@ describe('--fields', () => {
 		expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('--fields') });
 	});
 
-	it('selects the columns of an exported file, but the export command still prints its whole result', async () => {
+	it('selects the columns of an exported file, but not the fields of the summary that the command prints', async () => {
 		const project = await makeProject();
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);
 		const ann = ['--email', 'ann@example.com', '--name', 'Ann'];

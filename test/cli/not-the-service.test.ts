@@ -23,7 +23,7 @@ function run(words: string, url: string) {
 
 const send = 'send --from news@example.com --to a@example.com --subject s --text t';
 
-it('if the server does not speak HTTP, send exits before it transmits the message', async () => {
+it('send exits with 7 and suggests mailctl doctor if the server does not speak HTTP', async () => {
 	const server = createTcpServer((socket) => {
 		socket.on('error', () => {});
 		socket.write('220 mail.example.com ESMTP\r\n');

@@ -43,7 +43,7 @@ describe('the process', () => {
 		expect({ stdout, stderr }).toEqual({ stdout: expected, stderr: 'code 0\n' });
 	});
 
-	it('writes every row into a pipe, even more than the pipe’s buffer holds', () => {
+	it('writes every row into a pipe, even if the rows exceed the pipe’s buffer', () => {
 		expect(shell('"$NODE" "$P" lists list | wc -l').stdout.trim()).toBe('20000');
 		expect(shell('"$NODE" "$P" lists list -o json | tail -c 4').stdout).toBe('}\n]\n');
 	});

@@ -121,7 +121,7 @@ describe('a multi-line value', () => {
 		expect(await drawn([row], columns, layout)).toBe('TRIES\nat 1; at 2\n');
 	});
 
-	it('is JSON in TSV and CSV; Markdown prints the same text as a table', async () => {
+	it('is JSON in TSV and CSV, and a single line of text in Markdown', async () => {
 		const printed = async (format: 'tsv' | 'csv' | 'markdown') => {
 			async function* rows() {
 				yield row;

@@ -33,7 +33,7 @@ describe('times', () => {
 		);
 	});
 
-	it('are in the zone below the table even if the table prints only their dates', async () => {
+	it('have their zone printed below the table even if the table shows only dates', async () => {
 		const shown = await run('suppressions', 'list', ...oslo, '-o', 'table');
 		expect(shown).toContain('2026-07-02\n\nTimes: Europe/Oslo (UTC+2)\n');
 	});

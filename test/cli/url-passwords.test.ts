@@ -201,7 +201,7 @@ describe('the URL of a webhook', () => {
 		}
 	});
 
-	it('is applied from a file without printing its password, and a second apply changes nothing', async () => {
+	it('is never printed with its password by apply, and a second apply changes nothing', async () => {
 		const file = join(await mkdtemp(join(tmpdir(), 'mailctl-apply-')), 'mail.yaml');
 		await writeFile(file, `webhooks:\n  - url: ${target}\n    type: OPENED\n`);
 		for (const words of [['-n'], ['-o', 'json']]) {

@@ -108,7 +108,7 @@ describe('a command that waits', () => {
 		});
 		other.close();
 		expect(code).toBe(0);
-		expect(stderr).toContain('waiting for the database, which another process holds, ');
+		expect(stderr).toContain('waiting for the database, which another process has locked, ');
 		expect(stderr).toMatch(gone);
 	});
 

@@ -74,7 +74,7 @@ describe('--watch', () => {
 		expect(nothing).toMatchObject({ code: 3 });
 	});
 
-	it('stops at the deadline, when its condition is true, and when the campaign is finished', async () => {
+	it('stops at the deadline, at a true --fail-if condition, or at the end of the campaign', async () => {
 		expect(await project.run([...day, '--deadline', '1500ms'])).toMatchObject({ code: 12 });
 		const test = ['report', '--watch', '1s', '--fail-if', 'sent>0'];
 		expect(await project.run(test)).toMatchObject({ code: 10 });

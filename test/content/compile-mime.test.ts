@@ -59,7 +59,7 @@ describe('a composed message', () => {
 		},
 	);
 
-	it('has, once parsed, the names and addresses that it was given', async () => {
+	it('parses to the names and addresses that the caller gave', async () => {
 		const word = fc.oneof(
 			fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 }),
 			fc.constantFrom(

@@ -187,7 +187,7 @@ describe('a variable at the start of a link', () => {
 					);
 				}
 			}),
-			{ numRuns: 500 },
+			{ numRuns: 200 },
 		);
 	});
 });

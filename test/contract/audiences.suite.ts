@@ -217,7 +217,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				[{ window: '09:00-18:00' }, null],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
 				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
-			])('requested as %j get the opens_at value %s', async (request, opens_at) => {
+			])('for the request %j have %s as opens_at', async (request, opens_at) => {
 				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
 			});
 

@@ -365,7 +365,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			const none = { full_name: '', reply_to_email: '', is_verified: true };
 			const taken = { fields: { from_email: [{ code: 'unique' }] } };
 
-			it('can be created, changed and deleted, but never share an address, even in a different case', async () => {
+			it('can be created, changed and deleted, but an address is unique whatever its letter case', async () => {
 				const { senders } = api;
 				const from_email = `${unique('Desk')}@example.com`;
 				const made = await senders.create({ from_email });
@@ -728,7 +728,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('return the messages or suppressions after a page’s cursor, in the order of the page', async () => {
+		it('continue messages and suppressions after the cursor of a page, in the same order', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {

@@ -44,7 +44,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await suppressions.page({ email__icontains: email.slice(0, 5).toUpperCase() })).count).toBe(2);
 		});
 
-		it('can be filtered in slices and in pages, and the links of a page contain the filter', async () => {
+		it('can be filtered when listed by cursor or by page, and the links to other pages contain the filter', async () => {
 			const emails = [unique('page'), unique('page'), unique('page')];
 			for (const email of emails) await suppressions.create({ email });
 			const filter = { email__icontains: 'page' };
@@ -141,7 +141,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await api.send({ ...mail, type: 'BULK' })).messages_created).toBe(1);
 		});
 
-		it('end on a PUT only if the reason is UNSUBSCRIBED and is_active is true (14)', async () => {
+		it('end after a PUT of the subscriber only if the reason is UNSUBSCRIBED and is_active is true (api-decisions 14)', async () => {
 			const list = await api.lists.create({ name: unique('put'), email_reason: 'r' });
 			const subscribers = api.subscribers(list.id);
 			for (const reason of ['UNSUBSCRIBED', 'HARDBOUNCED'] as const) {
@@ -159,7 +159,7 @@ export function suppressionsSuite(name: string, open: () => Promise<Subject>): v
 			expect(await subscribers.replace(other.id, { email: other.email })).toMatchObject({ is_active: true });
 		});
 
-		it('apply to one list after an unsubscription from it, and to all lists otherwise (40)', async () => {
+		it('with a list_id apply to this list only; others apply to all lists (api-decisions 40)', async () => {
 			const email = unique('list');
 			const lists = [];
 			for (const name of ['One', 'Two']) lists.push(await api.lists.create({ name, email_reason: 'r' }));

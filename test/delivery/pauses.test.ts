@@ -111,7 +111,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.states()).toEqual({ sent: 20, deferred: 20 });
 	});
 
-	it('has no stored refusals after it accepts a mail, even if one was stored during a read', async () => {
+	it('has no stored refusals after it accepts a mail, even if a refusal arrives during a read of the pauses', async () => {
 		const { queue, pauses } = createMemoryQueue({ to: [] });
 		const queuePauses = async () => {
 			await breaker.refused('550 5.7.1 Not from you');
@@ -213,7 +213,7 @@ describe('a mail server that refuses all mail', () => {
 	});
 });
 
-it('a 530 reply to one recipient pauses the queue, but the next run sends the other mail', async () => {
+it('a 530 reply to one of ten mails pauses the queue, but after the next run the other nine are sent', async () => {
 	const { memory, pool: own } = await start(
 		{
 			on: (phase, line) =>

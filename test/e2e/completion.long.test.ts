@@ -116,7 +116,7 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 			['send --list=33A\t', ['send', "--list=33Ann's letters"]],
 			['send --list Red\t', ['send', '--list', 'Red']],
 			['subscribers import peo\t', ['subscribers', 'import', 'people.csv']],
-		])('the keys %j become the words %j', async (keys, words) => {
+		])('if the user types %j, mailctl gets the arguments %j', async (keys, words) => {
 			expect(await shell.line(`mailctl ${keys}`)).toEqual(words);
 		});
 

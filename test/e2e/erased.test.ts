@@ -9,7 +9,7 @@ import { runProgram } from '../support/run-program.js';
 import { startSmtpSink } from '../support/smtp-sink.js';
 
 describe.skipIf(!isBuilt)('an erased person', () => {
-	it('leaves no trace in the file after a campaign', async () => {
+	it('leaves no trace in the database files after a campaign', async () => {
 		const sink = await startSmtpSink();
 		const folder = mkdtempSync(join(tmpdir(), 'mailctl-erased-'));
 		const run = async (...words: string[]) => {

@@ -54,10 +54,10 @@ function answer(type: string, body: string) {
 const both = ['ann@example.com', 'bob@example.com'];
 const mail = ['--from', 'news@example.com', '--subject', 'Hi #name#', '--text', 'Hello'];
 
-describe('a proxy’s false 200 to the release of a campaign', () => {
+describe('send behind a proxy that replaces the answer to the release request', () => {
 	it.each(
 		falseAnswers,
-	)('makes send end with 13 if the server did not get the request, and the campaign can be resumed: %s', async (_, strike) => {
+	)('ends with 13 if the server did not get the request, and the campaign can be resumed: %s', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'before', only: releaseOf, strike });
@@ -74,7 +74,7 @@ describe('a proxy’s false 200 to the release of a campaign', () => {
 
 	it.each(
 		falseAnswers,
-	)('makes send check the campaign and continue if the server got the request: %s', async (_, strike) => {
+	)('checks the campaign and continues if the server got the request: %s', async (_, strike) => {
 		const { proxy, people, call, reached } = await start();
 		const job = ['send', ...mail, '--csv', people, '--campaign', 'j', '--yes', '--expect-count', '2'];
 		proxy.arm({ at: 1, when: 'after', only: releaseOf, strike });

@@ -131,7 +131,7 @@ describe.runIf(isBuilt)('a server that receives two mebibytes of HTML', () => {
 });
 
 describe.runIf(isBuilt)('a server that puts long values into messages', () => {
-	it('rejects a send if its values make the message larger than 16 MiB, or the subject too long', async () => {
+	it('rejects a send if the values make the message larger than 16 MiB or the subject longer than 998 characters', async () => {
 		const { serving } = await serve();
 		const before = memoryOf(serving.process.pid).residentMb;
 		const seen = await observe({ attacked: serving, calm }, async () => {

@@ -144,7 +144,7 @@ describePostgres('engine migrate', (server) => {
 		timeLimit ?? 240_000,
 	);
 
-	it('the old PostgreSQL database rejects writes after the move, and the error names the new database', async () => {
+	it('makes the old PostgreSQL database reject writes, with an error that names the new database', async () => {
 		const { from, to } = await toFile();
 		await moveWhole(from, to);
 		const schema = new URL(from).searchParams.get('schema');

@@ -34,7 +34,7 @@ describe.skipIf(missing !== null)(
 		};
 		const all = () => json('subscribers', 'list', '-l', '1', '--all');
 
-		it('create --if-exists update changes a person whose address is stored in another case', async () => {
+		it('"create --if-exists update" changes a person whose address is stored in another case', async () => {
 			const words = ['subscribers', 'create', '-l', '1', '--email', 'p3@EXAMPLE.com', '--name', 'Three'];
 			expect(await json(...words, '--if-exists', 'update')).toMatchObject({
 				email: 'P3@Example.com',

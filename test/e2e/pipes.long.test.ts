@@ -34,7 +34,7 @@ beforeAll(() => {
 	expect({ status: made.status, stderr: made.stderr }).toEqual({ status: 0, stderr: '' });
 });
 
-it('a command ends with 1 if standard output accepts the text but never writes it', () => {
+it('a command ends with 1 if Node.js accepts its output but never writes it', () => {
 	const never = join(folder, 'never.cjs');
 	writeFileSync(never, 'process.stdout.write = () => true;');
 	expect(shell(`NODE_OPTIONS='--require=${never}' mailctl lists list`)).toMatchObject({

@@ -97,7 +97,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		{ to: 'full@example.org', status: '5.2.2', reply_code: 552, words: 'Mailbox full', hard: false },
 		// Postfix reports 5.0.0 for a reply without an enhanced code, so the text decides.
 		{ to: 'plain@example.org', status: '5.0.0', reply_code: 550, words: 'No such user here', hard: true },
-	])('sends a bounce about $to that explain and ingest classify alike (hard: $hard)', async ({
+	])('sends a bounce about $to, which "bounces explain" and "bounces ingest" classify alike (hard: $hard)', async ({
 		to,
 		status,
 		reply_code,

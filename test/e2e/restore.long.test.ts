@@ -74,7 +74,7 @@ describe('engine restore', () => {
 	it.each([
 		['without earlier erasures', []],
 		['with an earlier erasure', ['cid@example.com']],
-	])('repeats the erasures that followed the backup, for a database %s', async (_, before) => {
+	])('repeats each erasure that is newer than the backup: database %s', async (_, before) => {
 		const project = await makeProject();
 		const { folder, db, json, run } = project;
 		const erase = (email: string) => json(['subscribers', 'erase', email, '--confirm', email]);
@@ -139,7 +139,7 @@ describe('engine restore', () => {
 			'cancel messages that were sent after the backup (messages list, messages cancel)',
 		);
 		expect((await run(['engine', 'status', '-o', 'json'])).stdout).toMatch(
-			/"restored from .* UTC: 1 message waits, which may have been sent since"/,
+			/"restored from .* UTC: 1 message waits, which may have been sent since the backup"/,
 		);
 		await run(['worker', '--drain']);
 		expect(sink.received).toHaveLength(0);
@@ -208,7 +208,7 @@ describe('engine restore', () => {
 		['another program’s database', 'other.db', 74, 'not a mailctl database'],
 		['a newer database', 'newer.db', 74, 'but this mailctl knows only'],
 		['a damaged backup', 'damaged.db', 74, 'damaged'],
-		['a backup with a trigger', 'trigger.db', 74, 'has a trigger evil, which no backup of mailctl has'],
+		['a backup with a trigger', 'trigger.db', 74, 'is not a backup of mailctl: it has a trigger evil'],
 	])('rejects %s, and changes nothing', (_, file, code, words) => {
 		const { folder, db, run } = backedUp(2_000);
 		const at = (name: string) => join(folder, name);

@@ -94,8 +94,8 @@ describe('a campaign on a mailctl server behind a faulty proxy', () => {
 	});
 });
 
-describe('a campaign whose service changes', () => {
-	it('ends with 2 if a mailctl server becomes another service, and sends no mail twice', async () => {
+describe('a command for a campaign whose service has changed', () => {
+	it('ends with 2 if the mailctl server has become another service, and sends no mail twice', async () => {
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [
@@ -115,7 +115,7 @@ describe('a campaign whose service changes', () => {
 		expect(await call('campaigns', 'get', 'november')).toMatchObject({ code: 0 });
 	});
 
-	it('does not continue if another service becomes a mailctl server', async () => {
+	it('sends nothing more if the other service has become a mailctl server', async () => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		await eventually(async () => expect(await reached()).toEqual(all));

@@ -131,7 +131,7 @@ describe('send --csv on a service without campaigns', () => {
 		expect(Object.values(service.timesSent())).toEqual([1, 1, 1]);
 	});
 
-	it('makes no call if its canceled campaign is resumed', async () => {
+	it('makes no call if the user resumes a canceled campaign', async () => {
 		const { service, call } = await start();
 		const words = ['send', ...mail, '--csv', await table(3), '--campaign', 'j', '-y', '--expect-count', '4'];
 		expect(await call(...words)).toMatchObject({ code: 2 });
@@ -142,7 +142,7 @@ describe('send --csv on a service without campaigns', () => {
 });
 
 describe.skipIf(missing !== null)('send to a service without mailctl’s extensions', () => {
-	it('creates one message for each row, however often it is throttled', async () => {
+	it('creates one message for each row, however often the service throttles requests', async () => {
 		const django = await startDjango({ flaky: true });
 		endings.push(django.stop);
 		const call = (...words: string[]) =>

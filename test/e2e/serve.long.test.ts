@@ -99,7 +99,7 @@ describe.runIf(isBuilt)('mailctl serve', () => {
 		}
 	});
 
-	it('returns leases if it is stopped while a slow mail server holds a message', async () => {
+	it('returns its leased messages to the queue if it stops while a mail server does not answer', async () => {
 		const sink = await newSink({ onMailFrom: () => undefined });
 		const serving = await serve({ smtp: sink.port });
 		await serving.fetch('/message/send/', { method: 'POST', headers: json, body: mail(['a@example.com']) });

@@ -95,7 +95,7 @@ describe('smoke with a limited token', () => {
 		};
 	};
 
-	it('fails the writing checks if the token may only read', async () => {
+	it('fails the checks that write if the token may only read', async () => {
 		const { code, deviations, failed } = await withScope('read', ['--full']);
 		const says = (path: string) => `the token does not permit this request: POST ${path} answered 403`;
 		expect({ code, deviations, failed }).toEqual({
@@ -248,7 +248,7 @@ const defects: readonly Defect[] = [
 		words: ['--only', 'report'],
 		tamper: sending(isGet(/date_from/), (passing) => ({ ...passing, path: '/stat/reports/events-report/' })),
 		check: 'report.dates',
-		says: /is outside of the days asked for/,
+		says: /is outside the requested days/,
 	},
 	{
 		name: 'a filter that is ignored',
@@ -326,7 +326,7 @@ describe('smoke on a server with one defect', () => {
 	it.each([
 		['the page of lists', pageOf('/sub/lists/'), 0],
 		['all answers about lists', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
-	])('deletes a list only if some answer contains the list’s name (missing from %s)', async (_, picks, remaining) => {
+	])('deletes a list only if an answer contains the list’s name: no name in %s', async (_, picks, remaining) => {
 		const before = await holdings();
 		const unnamed = (one: object) => ({ ...one, name: null });
 		const tamper = changing(picks, (body) =>
@@ -380,7 +380,7 @@ describe('smoke on a server with one defect', () => {
 				eachField(body)['colour'] = 'red';
 				return body;
 			},
-			says: 'field 1: colour is not a key of the document',
+			says: 'field 1: colour is not in the service document',
 		},
 		{
 			name: 'times in another format',

@@ -214,8 +214,8 @@ describe.skipIf(!canRun)('the editor for a text', () => {
 	});
 });
 
-describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at %i columns', (columns) => {
-	it('does the same as the guide: subscribers import', () => {
+describe.skipIf(!canRun).each([40, 80, 120])('in a terminal of %i columns', (columns) => {
+	it('subscribers import prints a command that does the same without questions', () => {
 		const { at, asPrinted, folder } = filled();
 		writeFileSync(join(folder, "it's.csv"), 'Kontakt,Umsatz (€)\nbob@example.com,12\n');
 		const { shown, end } = at(
@@ -229,7 +229,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('the command that a guide prints at
 		expect(again.command).toContain(`'Umsatz (€)=umsatz'`);
 	});
 
-	it('does the same as the guide: send with an unreachable mail server', () => {
+	it('an interrupted send prints a command that creates the campaign', () => {
 		const { at, asPrinted, mailctl, folder } = filled();
 		writeFileSync(join(folder, "it's.txt"), 'Hi #name#\n');
 		const { shown, end } = at(

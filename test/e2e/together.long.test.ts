@@ -56,7 +56,7 @@ describeDatabases('a shared database', ({ kind, create }) => {
 		});
 	});
 
-	it('simultaneous init commands create one database and one sender', async () => {
+	it('is created once by simultaneous init commands, with one sender', async () => {
 		const { run, json } = workplace(await create());
 		const all = await Promise.all(
 			[1, 2, 3, 4].map(() => run('engine', 'init', '-q', '--sender', 'news@example.com')),

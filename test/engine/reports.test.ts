@@ -255,7 +255,7 @@ describe('the links of a campaign', () => {
 		});
 	});
 
-	it('are counted together, even if the messages have different content', async () => {
+	it('count the clicks in all messages together, even if the messages differ', async () => {
 		const campaign = '99999999-0000-4000-8000-000000000000';
 		const clicked: (Uuid | undefined)[] = [];
 		for (const name of ['a', 'b']) {

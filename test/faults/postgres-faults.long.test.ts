@@ -115,7 +115,7 @@ describe.skipIf(!canRunPostgres())('a PostgreSQL server', () => {
 		await expectWell(serving, project);
 	});
 
-	it('stops when the disk of its log is full, and loses no acknowledged row', async (context) => {
+	it('stops when the disk of its WAL is full, and loses no acknowledged row', async (context) => {
 		const disk = smallDisk(192, '/tmp');
 		const tables = smallDisk(64, '/tmp');
 		if (disk === null || tables === null) return context.skip('no disk can be mounted here');

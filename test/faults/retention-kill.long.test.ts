@@ -15,7 +15,7 @@ const program = await bundleProgram('retention-program');
 const messages = 1_500;
 const reply = { phase: 'answer', code: 250, enhanced: null, text: 'ok' } as const;
 
-it('retention that is killed loses no figure and counts none twice', async () => {
+it('the figures of a report stay unchanged, however often the deletion of old messages is killed', async () => {
 	const { path } = await createQueuedDatabase(messages);
 	const now = systemClock.now();
 	const before = { clock: systemClock, mode: 'existing' } as const;

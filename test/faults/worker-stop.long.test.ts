@@ -50,7 +50,7 @@ const answers: [string, Fault][] = [
 
 it.each(
 	answers,
-)('a worker that continues after its lease ended records nothing when the mail server answers %s', async (_what, late) => {
+)('a worker whose lease has ended records nothing, even if the mail server then answers %s', async (_what, late) => {
 	const { promise: later, resolve: answer } = withResolvers<Fault>();
 	const server = await startFaultServer({
 		on: (phase, _line, { number }) => (phase === 'dot' && number === 1 ? { later } : undefined),

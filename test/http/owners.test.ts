@@ -128,7 +128,7 @@ describe('a token with the scope send', () => {
 		expect((await (await of('desk', 'campaigns')).addList(own.id, list.id)).counts.staged).toBe(0);
 	});
 
-	it('lists only its own records, also by name', async () => {
+	it('lists only its own records, even if the request names the record of another token', async () => {
 		const { key } = await openOf('shop');
 		const own = await openOf('news');
 		const ofNews = await (await of('news', 'campaigns')).page({});
@@ -169,7 +169,7 @@ describe('a token with the scope send', () => {
 		}
 	});
 
-	it('lets read tokens see its records, but lets only admin tokens change them', async () => {
+	it('creates records that other tokens can see with the scope read, but change only with the scope admin', async () => {
 		const { id } = await openOf('shop');
 		const { message } = await sendOf(apiOf('shop'));
 		const [campaigns, messages] = [await of('desk', 'campaigns'), await of('desk', 'messages')];

@@ -43,7 +43,7 @@ async function* people(count: number, onRow: (row: number) => void = () => {}): 
 	}
 }
 
-describe('staging rows of a source', () => {
+describe('the staging of rows', () => {
 	it('sends the rows in batches, and then reports that the source has ended', async () => {
 		const sink = fakeSink();
 		const seen: number[] = [];
@@ -239,7 +239,7 @@ describe('a row of a table', () => {
 		});
 	});
 
-	it('that is unreadable or larger than a batch is kept with the reason', () => {
+	it('that is unreadable or larger than a batch becomes a recipient with the reason for its refusal', () => {
 		const bad = {
 			kind: 'bad',
 			line: 8,

@@ -6,7 +6,7 @@ import { makeFolders } from '../../src/jobs/folders.js';
 
 const home = mkdtempSync(join(tmpdir(), 'mailctl-folders-'));
 
-it('missing folders are created privately, and the topmost one is returned', () => {
+it('makeFolders creates missing folders with mode 0700, and returns the topmost new one', () => {
 	expect(makeFolders(join(home, 'a/b/c'))).toBe(join(home, 'a'));
 	for (const made of ['a', 'a/b', 'a/b/c']) expect(statSync(join(home, made)).mode & 0o777).toBe(0o700);
 	expect(makeFolders(join(home, 'a/b/c'))).toBeUndefined();

@@ -83,7 +83,7 @@ it.each([
 	await expect(writing.pace.write(writing.request)).rejects.toMatchObject({ message: 'busy' });
 });
 
-it('the client starts rows at the given rate, and does not catch up after a slow row', async () => {
+it('the client sends rows at the given rate, and does not go faster after a slow row', async () => {
 	let now = 0;
 	const waits: number[] = [];
 	const pace = new Pace({ rowsPerSecond: 10, nowMs: () => now, sleep: async (ms) => void waits.push(ms) });

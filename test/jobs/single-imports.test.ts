@@ -69,7 +69,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it('makes a person with a disable reason inactive, and counts the reasons that it cannot send', async () => {
+	it('makes a person with a disable reason inactive, and counts the reasons that it does not send to the service', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],
@@ -196,7 +196,7 @@ describe('a request without an answer', () => {
 		expect(deployment.calls.filter((call) => call === 'create ann@example.com')).toHaveLength(2);
 	});
 
-	it('makes the import reject its row as unknown if the look-up gets no answer either', async () => {
+	it('makes the import reject its row with the code unknown if the look-up gets no answer either', async () => {
 		await start({
 			before: (call) => {
 				if (call.includes('ann')) throw lost();

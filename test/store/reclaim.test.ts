@@ -24,7 +24,7 @@ const processes = [
 ];
 
 describeDatabases('leases', ({ kind, create }) => {
-	it('end only if the process that holds them has died on this machine', async () => {
+	it('end early only if the process that holds them has died on this machine', async () => {
 		const db = await create();
 		const execute = async (text: string) => {
 			if (isPostgres(db)) return void (await ask(db, text));

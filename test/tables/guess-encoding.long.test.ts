@@ -80,7 +80,7 @@ describe('half-width katakana', () => {
 	});
 });
 
-it('a proposed encoding can read the whole file', async () => {
+it('a proposed encoding can decode the whole file', async () => {
 	for (const { encodings, names } of samples)
 		for (const encoding of encodings)
 			for (const name of names) {

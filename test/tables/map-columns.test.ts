@@ -301,7 +301,7 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
-	it('become new fields only if --map says meta.FIELD or another column says who may get mail', () => {
+	it('become new fields only if --map says meta.FIELD, or if the file has another such column', () => {
 		const as = (target: string) => ({ unknown: 'create', map: [`Status=${target}`], sampled: two }) as const;
 		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
 		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);

@@ -118,7 +118,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('mark cells that contain the JSON of an object or array', async () => {
+	it('give rows that mark each cell with the JSON of an object or array', async () => {
 		const late = '{"email":"a@x","meta":{},"tags":[1]}\n'.repeat(8_000);
 		const { header, rows } = await readTable(`${late}{"email":"b@x","meta":{"city":["Oslo"]}}\n`);
 		expect(header).toEqual(['email', 'meta', 'tags']);

@@ -23,7 +23,7 @@ describe('a file', () => {
 	it.each([
 		'utf-16le',
 		'utf-16be',
-	])('that ends within a %s character has only its last row rejected', async (name) => {
+	])('is read except for its last row if the last character is incomplete: %s', async (name) => {
 		const whole = iconv.encode('email,name\na@example.com,Ann\nb@example.com,Bo', name, { addBOM: true });
 		for (const chunk of [1, 65_536]) {
 			const { rows } = await readTable(Buffer.concat([whole, Buffer.from([0x62])]), { chunk });
@@ -119,7 +119,7 @@ describe('a file', () => {
 		expect(faultsOf((await readTable(bytes, { encoding: 'cp1251' })).rows)).toEqual(['3 encoding']);
 	});
 
-	it('is not read as UTF-16 if only its rows are full of NULs', async () => {
+	it('is accepted as UTF-8 if its rows are full of NULs, but its header has none', async () => {
 		const table = await readTable('h,i\n\0"\0"\0"\0"\n', { delimiter: ',', encoding: 'utf8' });
 		expect({ header: table.header, faults: faultsOf(table.rows) }).toEqual({
 			header: ['h', 'i'],

@@ -83,7 +83,7 @@ it('a word in a cell means a state, and the column name decides what yes, no or 
 	}
 });
 
-it('--state-words take precedence, and the strongest state of several columns counts', () => {
+it('--state-words override the built-in words, and the strongest state of several columns counts', () => {
 	const read = (column: string, cell: string, words: Record<string, State>) =>
 		stateOf(cell, stateColumn(column, 0, words));
 	expect(read('Status', ' Block-Listed', { blocklisted: 'bounced' })).toBe('bounced');

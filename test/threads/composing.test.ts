@@ -147,7 +147,7 @@ describe('mails composed by threads', () => {
 		});
 	});
 
-	it('stay unchanged until they are released', async () => {
+	it('stay unchanged until the caller releases their memory', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		const here = composerWith();
@@ -188,7 +188,7 @@ describe('mails composed by threads', () => {
 		});
 	});
 
-	it('are composed in the process instead if a thread ends', async () => {
+	it('are composed by the main thread after a composing thread ends', async () => {
 		let started = 0;
 		// This thread composes nothing, and ends when one of its mails is requested.
 		const source = `const { parentPort, workerData } = require('node:worker_threads');

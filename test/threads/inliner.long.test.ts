@@ -129,7 +129,7 @@ describe('inlining CSS', () => {
 		expect(next).toBe('<p style="color: red;">x</p>');
 	});
 
-	it('leaves the HTML unchanged if the result has other variables', async () => {
+	it('leaves the HTML unchanged if inlining would change its variables', async () => {
 		const html = '<style>p{}</style><p>#a# #a#</p>';
 		for (const result of ['<p>#a#</p>', '<p>#a# #a# #a#</p>', '<p>#a# #a# #b#</p>', '']) {
 			const one = await compiled(html, async (question) => readHtml(question, () => result));

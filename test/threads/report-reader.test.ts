@@ -31,7 +31,7 @@ it('reading a mail in a thread does not block the process', async () => {
 	expect(order).toEqual(['answered', 'read']);
 });
 
-it('a thread reads each mail with the same result as the process', async () => {
+it('a thread reads each mail with the same result as the main thread', async () => {
 	const { read } = open();
 	const mails = [
 		bounce,
@@ -42,7 +42,7 @@ it('a thread reads each mail with the same result as the process', async () => {
 	expect(await Promise.all(mails.map(read))).toEqual(mails.map(readMail));
 });
 
-it('a dead thread rejects its mail, and another thread reads the next one', async () => {
+it('reading a mail fails if its thread ends, and a new thread reads the next mail', async () => {
 	let started = 0;
 	const { read } = open({
 		spawn: () => {

@@ -63,8 +63,8 @@ function contentOf(bundle: Bundle) {
 	return { first, form, rejects, cells: unpackCells(rows), originals };
 }
 
-describe('a table read in a thread', () => {
-	it('gives the same batches as the process', async () => {
+describe('reading a table in a thread', () => {
+	it('gives the same batches as reading it in the main thread', async () => {
 		const path = await file(people(3_000));
 		const order = await orderOf(path, 'cells');
 		const { rows } = await openTable(path);

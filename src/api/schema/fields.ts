@@ -274,7 +274,7 @@ interface ListOptions {
 	max?: number;
 }
 
-/** Checks no item of a list over `max`. Ten megabytes of invalid items would cause half a gigabyte of errors. */
+/** Checks no item if the list is too long. Ten megabytes of invalid items would cause half a gigabyte of errors. */
 export function list<T, G>(
 	child: Field<T, Presence, G>,
 	{ allowEmpty, max }: ListOptions = {},

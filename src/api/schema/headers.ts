@@ -3,7 +3,7 @@ import { type Checked, char, dict, type Field, valid } from './fields.js';
 
 const maxHeaders = 64;
 
-/** Assumption: after a longer name, the first line would have too little space for the value. */
+/** Assumption: a longer name would leave too little space for the value on the first line. */
 export const maxHeaderName = 200;
 
 /** RFC 5322 s.2.1.1: a line has at most 998 characters, including name, colon and space. */
@@ -14,7 +14,7 @@ const headerName = /^[!-9;-~]+$/;
 const forbiddenText = /[\0-\x08\n-\x1f\x7f]/;
 
 const reserved: readonly RegExp[] = [
-	// mailctl writes these headers. A second one would add recipients or change how programs read the body.
+	// mailctl writes these headers. A duplicate would add recipients or change how programs read the body.
 	/^(from|author|to|cc|bcc|sender|reply-to|subject|date|message-id|(mime|content|resent)(-.*)?|list-unsubscribe.*)$/i,
 	// Mail servers record the route, the recipient and the processing here (RFC 5321, 7208, 8098, 9228; Postfix, Exim).
 	/^(x-)?(return-path|received(-spf)?|delivered-to|delivery-date|(original|apparently|forwarded)-to)$/i,

@@ -52,7 +52,7 @@ export function toText(value: unknown): string {
 	return typeof value === 'string' ? value : repr(value, 0);
 }
 
-/** Like `int(text)`: accepts white space, a sign, digits of any script, and single underscores between digits. */
+/** Like Python's `int(text)`. */
 export function parseInteger(text: string): number | null {
 	if (/^[0-9]{1,15}$/.test(text)) return Number(text);
 	const match = /^([+-]?)(\p{Nd}+(?:_\p{Nd}+)*)$/u.exec(trimWhitespace(text));
@@ -63,7 +63,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** Counts the digits directly before this one in Unicode. The ten digits of a script are consecutive; scripts may adjoin. */
+/** In Unicode, the ten digits of a script are consecutive. The digits of two scripts may adjoin, hence `% 10`. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;

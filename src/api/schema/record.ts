@@ -33,7 +33,6 @@ export type RecordOf<K extends Keys> = Flat<
 	}
 >;
 
-/** A record's shape together with the shapes of its keys, so that other records can extend it. */
 export interface RecordShape<K extends Keys> extends Shape<RecordOf<K>, 'present'> {
 	readonly keys: K;
 }
@@ -95,7 +94,7 @@ function missingAt(key: string | number, of: Shape<unknown>, value: unknown): Mi
 	return within && { path: `${key}.${within.path}`, kind: within.kind };
 }
 
-/** Service document, "Paginated list envelope". `more` declares additional keys of the page. */
+/** Service document, "Paginated list envelope". */
 export function pageOf(item: Shape<unknown>, more: Keys = {}): Shape<unknown, 'present'> {
 	const link = described(orNull(text), { format: 'uri' });
 	const besides = Object.fromEntries(Object.entries(more).map(([name, one]) => [name, optional(one)]));
@@ -103,7 +102,6 @@ export function pageOf(item: Shape<unknown>, more: Keys = {}): Shape<unknown, 'p
 	return record({ count: needed(count), next: needed(link), previous: link, results, ...besides });
 }
 
-/** `next` is the key of the next slice; null at the end. */
 export function sliceOf<T, C>(item: Shape<T>, cursor: Shape<C>) {
 	return record({ results: needed(listOf(item)), next: needed(orNull(cursor)) });
 }

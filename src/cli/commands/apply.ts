@@ -20,9 +20,9 @@ const options = {
 } as const;
 
 const aboutFile =
-	'The file can have lists, fields, webhooks, senders, templates (mailctl only) and settings (local database only). Other ' +
+	'The file can have lists, fields, webhooks, senders, templates (mailctl only) and settings (local database only). Keys ' +
 	// biome-ignore lint/suspicious/noTemplateCurlyInString: shows how the file names a variable
-	'keys stay unchanged. Secrets come from the environment (${NAME}) or from files (password_file).';
+	'that the file omits stay unchanged. Secrets come from the environment (${NAME}) or from files (password_file).';
 
 const columns: Columns<Change> = [
 	column('action', 'ACTION'),
@@ -61,7 +61,7 @@ export const apply: Command = command({
 			if (local !== null) for (const step of steps) await step.make();
 			if (cx.out.format === 'table') await print(cx, changes);
 			if (goes !== null) await cx.note(`This would ${goes}.`);
-			const what = `${sentence(changes) ?? 'change nothing'}, as ${file.name} says`;
+			const what = `apply ${file.name}: ${sentence(changes) ?? 'change nothing'}`;
 			return cx.wouldDo(what, { apply: file.name, changes });
 		}
 		if (goes !== null) await cx.confirm({ kind: 'mild', what: goes });

@@ -45,7 +45,7 @@ const list = command({
 	name: 'list',
 	summary: 'list campaigns, newest first',
 	description:
-		'Does not list single bulk messages (send --bulk --to); the other commands accept their UUIDs.',
+		'Omits single bulk messages (send --bulk --to). The other campaigns commands accept the UUIDs of such messages.',
 	options: {
 		since: { kind: 'date', summary: 'show campaigns released or started since this day' },
 		state: { kind: 'choice', choices: campaignStates, summary: 'filter by state' },
@@ -57,7 +57,7 @@ const list = command({
 		'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
 		'"date_released", "recipients" (including those left out), "joined" (messages added by send --to, if any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
 		'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
-		'clicked count people; figures that another service does not have are null',
+		'clicked count people; figures that the service does not have are null',
 	examples: ['mailctl campaigns list', 'mailctl campaigns list --state sending -o json'],
 	run: (cx, { options: { since, state, watch, ...how } }) =>
 		watched(cx, watch, async (cx) => {

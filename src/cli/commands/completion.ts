@@ -16,9 +16,13 @@ const about =
 const words = command({
 	name: 'words',
 	summary: 'list completions of a command line',
-	args: [{ name: 'word', summary: 'the words after mailctl; a dot precedes the last word', many: true }],
+	args: [{ name: 'word', summary: 'the words after mailctl, with a dot before the last one', many: true }],
 	options: {
-		bash: { kind: 'text', placeholder: '.TEXT', summary: 'a dot, then the part that bash replaces' },
+		bash: {
+			kind: 'text',
+			placeholder: '.TEXT',
+			summary: 'the part of the last word that bash replaces, with a dot before it',
+		},
 	},
 	hidden: true,
 	reach: [],

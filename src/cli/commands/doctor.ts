@@ -5,9 +5,10 @@ const doctor = command({
 	name: 'doctor',
 	summary: 'find problems with this set-up',
 	description:
-		'Checks the configuration, then the target. On a database: the file (up to 128 MiB), settings, mail server, queue, ' +
-		'webhooks and the DNS of sender domains. On a service: connection, certificate, token and clock. Changes nothing ' +
-		'and sends no mail. A "problem" exits with 11.',
+		'Checks the configuration, then the target. For a database, checks the file, settings, mail server, queue, webhooks ' +
+		'and the DNS of sender domains. For a service, checks connection, certificate, token and clock. Changes nothing ' +
+		'and sends no mail. Exits with 11 if it finds a "problem". Only --full looks for damage ' +
+		'in a database above 128 MiB.',
 	options: {
 		offline: { kind: 'flag', summary: 'contact no mail server, name server or service' },
 		full: { kind: 'flag', summary: 'read the whole database and check its indexes' },

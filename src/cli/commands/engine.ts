@@ -27,7 +27,7 @@ const initOptions = {
 		summary: 'send through this mail server, smtp[s]://USER@HOST:PORT',
 	},
 	smtpPasswordFile: { kind: 'file', summary: 'read the password of the mail server from a file' },
-	publicUrl: { kind: 'text', placeholder: 'URL', summary: 'start links in mails with this URL' },
+	publicUrl: { kind: 'text', placeholder: 'URL', summary: 'use this URL at the start of links in mails' },
 	bounceAddress: { kind: 'text', placeholder: 'ADDRESS', summary: 'return bounces to this address' },
 	keepMessages: {
 		kind: 'text',

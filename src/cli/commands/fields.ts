@@ -49,7 +49,7 @@ const create = command({
 	options: {
 		variable: {
 			kind: 'text',
-			summary: 'set the name used in meta and messages: city for #city#',
+			summary: 'set the name in meta and in messages, such as city for #city#',
 			required: true,
 			of: 'variable',
 			ask: 'Variable:',
@@ -121,7 +121,7 @@ const remove = command({
 	summary: 'delete a field',
 	description:
 		'Removes the values of a few thousand subscribers at a time, so that others can write meanwhile. After Ctrl-C or a ' +
-		'kill the field keeps the remaining values, and the same command continues.',
+		'kill, the field and the other values remain. Run the same command again to continue.',
 	args: [fieldArg],
 	examples: ['mailctl fields delete city --confirm city'],
 	...answers({ deleted: '[ids]' }),

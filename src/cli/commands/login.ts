@@ -17,8 +17,8 @@ export const login = command({
 	summary: 'store a service and its token as a profile',
 	description:
 		'Asks for the token, or reads it from --token-stdin, --token-file or MAILCTL_TOKEN, tries it, and stores it in a file ' +
-		'that only you can read. The token is sent only to the origin of this base URL. Without --profile the host of the ' +
-		'base URL names the profile.',
+		'that only you can read. mailctl sends the token only to the origin of this base URL. Without --profile, a new ' +
+		'profile takes the name of the host.',
 	args: [{ name: 'url', summary: 'the base URL of the service', optional: true, of: 'url' }],
 	options: {
 		use: {
@@ -105,13 +105,12 @@ function nameOf({ profiles, profile }: ConfigFile, baseUrl: string): string {
 async function tokenFor(cx: CommandContext, baseUrl: string): Promise<string> {
 	const given = await givenToken(cx.globals, cx.io.env, cx.sources);
 	if (given !== null) return checkToken(given);
-	const missing = 'missing --token-stdin or --token-file: the API token';
+	const missing = 'missing API token: give --token-stdin or --token-file';
 	if (!cx.canAsk) throw new UsageError(missing, { hint: 'or set MAILCTL_TOKEN' });
 	const check = async (text: string) => refusalOf(() => checkToken(text));
 	return checkToken(await cx.askSecret(`API token for ${baseUrl}:`, { check }));
 }
 
-/** Accepts a token that may not read lists. */
 async function tryToken(cx: CommandContext, baseUrl: string, token: string): Promise<string> {
 	const { api, close } = await cx.connectTo({ kind: 'remote', baseUrl, token });
 	try {
@@ -173,6 +172,6 @@ export const logout = command({
 			removed ? `removed the token of profile "${name}"` : `no token is stored for profile "${name}"`,
 		);
 		for (const variable of ['MAILCTL_TOKEN', 'MAILCTL_TOKEN_FILE'])
-			if (cx.io.env[variable]) await cx.warn(`${variable} is set, and still used`);
+			if (cx.io.env[variable]) await cx.warn(`${variable} is set, and mailctl still uses it`);
 	},
 });

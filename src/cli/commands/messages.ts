@@ -91,7 +91,7 @@ export async function existing<T>(cx: CommandContext, messages: Pages, id: strin
 }
 
 export function deletedText({ before, keep_messages }: DeletedMessages, times: Times): string {
-	return `messages before ${times.day(before)} are deleted (keep_messages ${keep_messages})`;
+	return `mailctl deletes messages from before ${times.day(before)} (keep_messages ${keep_messages})`;
 }
 
 export function uuidOf(text: string, of: string): string {

@@ -83,8 +83,9 @@ const report = command({
 	name: 'report',
 	summary: 'show how many messages were sent, opened and bounced',
 	description:
-		'Without dates the report covers seven days including today, in the time zone of the service, or all days of ' +
-		'--campaign. Test messages count too. --tag has to read all messages with the tag, which takes longer.',
+		'Without dates, the report covers the seven days that end today, in the time zone of the service. With --campaign, ' +
+		'the report covers all days of the campaign. Test messages count too. --tag has to read all messages with the tag, ' +
+		'which takes longer.',
 	options: reportOptions,
 	examples: [
 		'mailctl report --last 14d',

@@ -17,7 +17,7 @@ const serve = command({
 	description:
 		'Also serves tracking pixels, links and unsubscribe pages. API requests need a token: the first start ' +
 		'writes one to a file, and `engine tokens create` creates more. Logs a line of JSON for each request. On Ctrl-C or ' +
-		'SIGTERM it finishes its work within 10 s.',
+		'SIGTERM, the server finishes its work within 10 s.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
 		port: { ...portOption, default: 8080, summary: 'listen on this port (0 for a free one)' },
@@ -148,7 +148,9 @@ function sentenceOf(line: { event: unknown; reason?: unknown; error?: unknown })
 function cannotServe(error: unknown, address: { host: string; port: number }): unknown {
 	const code = codeOf(error);
 	if (code.startsWith('ERR_OSSL') || code.startsWith('ERR_TLS'))
-		return new CliError('tls', exits.usage, '--tls-cert and --tls-key cannot be used', { cause: error });
+		return new CliError('tls', exits.usage, '--tls-cert and --tls-key: OpenSSL refuses them', {
+			cause: error,
+		});
 	return cannotListen(error, address);
 }
 

@@ -39,9 +39,9 @@ const sink = command({
 	name: 'sink',
 	summary: 'run a local mail server that shows the mail it receives',
 	description:
-		'Accepts mail from any sender to any recipient with any login, and delivers none. --refuse answers 550 ' +
-		'5.1.1 and --defer 451 4.3.0; refused and deferred mails do not count. The sink has no TLS: to send with a login, use ' +
-		'smtp://USER@127.0.0.1:2525?tls=never.',
+		'Accepts mail from any sender to any recipient with any login, and delivers none. --refuse answers 550 5.1.1, and ' +
+		'--defer answers 451 4.3.0; the sink does not count these mails. The sink has no TLS: to send to it with a login, ' +
+		'use smtp://USER@127.0.0.1:2525?tls=never.',
 	options: {
 		host: { kind: 'text', default: '127.0.0.1', summary: 'listen on this address (0.0.0.0 for all)' },
 		port: { ...portOption, default: 2525, summary: 'listen on this port (0 for a free one)' },

@@ -36,7 +36,7 @@ const list = command({
 	summary: 'list suppressed addresses',
 	description:
 		'COMPLAINED and HARDBOUNCED stop all mail to an address; UNSUBSCRIBED, SOFTBOUNCED and MANUAL stop bulk mail. ' +
-		'With a LIST, UNSUBSCRIBED applies to that list only; every other suppression applies to all lists. ' +
+		'Only UNSUBSCRIBED can have a LIST, and then applies to that list only. All others apply to all lists. ' +
 		'Leaves out expired suppressions.',
 	options: { ...filterOptions, ...pageOptions },
 	columns: suppressionColumns,
@@ -75,9 +75,9 @@ const add = command({
 	name: 'add',
 	summary: 'suppress addresses',
 	description:
-		'Subscribers with these addresses become inactive, in all lists or in --list. With --expires subscribers stay active, ' +
-		'and the suppression ends at that time. COMPLAINED and HARDBOUNCED stop all mail, the other reasons stop bulk mail. ' +
-		'Adding never weakens a suppression: of two expiry times, the later one counts.',
+		'Subscribers with these addresses become inactive, in all lists or in --list. With --expires, these ' +
+		'subscribers stay active, and the suppression ends at that time. COMPLAINED and HARDBOUNCED stop all mail, the ' +
+		'other reasons stop bulk mail. Adding never weakens a suppression: of two expiry times, the later one counts.',
 	args: [addressesArg],
 	options: {
 		reason: { kind: 'choice', choices: suppressionReasons, default: 'MANUAL', summary: 'set the reason' },

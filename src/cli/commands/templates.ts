@@ -200,7 +200,7 @@ const directoryArg = {
 	summary: 'a directory with a folder for each template',
 	ask: 'Directory:',
 } as const;
-const namesArg = { name: 'name', summary: 'limit to these templates', optional: true, many: true } as const;
+const namesArg = { name: 'name', summary: 'templates (default: all)', optional: true, many: true } as const;
 
 const aboutFolders =
 	'A template is a folder with subject.txt, body.html and body.txt, or some of them, in UTF-8. Without subject.txt the ' +
@@ -213,7 +213,8 @@ const push = command({
 	args: [{ ...directoryArg, of: 'directory' }, namesArg],
 	options: { prune: { kind: 'flag', summary: 'delete templates without a folder' } },
 	examples: ['mailctl templates push mails', 'mailctl templates push mails Welcome -n'],
-	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged, deleted',
+	output:
+		'an array of {"action", "name", "folder", "files"}; an action is created, updated, unchanged or deleted',
 	exits: [5],
 	writes: true,
 	asksItself: true,
@@ -227,11 +228,11 @@ const push = command({
 const pull = command({
 	name: 'pull',
 	summary: 'write templates to a directory',
-	description: `${aboutFolders} Files that differ are replaced after a question, or with --force.`,
+	description: `${aboutFolders} Asks before it replaces changed files, unless --force is given.`,
 	args: [directoryArg, namesArg],
 	options: { force: { kind: 'flag', summary: 'replace changed files without asking' } },
 	examples: ['mailctl templates pull mails', 'mailctl templates pull mails Welcome --force'],
-	output: 'an array of {"action", "name", "folder", "files"}: created, updated, unchanged',
+	output: 'an array of {"action", "name", "folder", "files"}; an action is created, updated or unchanged',
 	exits: [3, 74],
 	columns: outcomeColumns,
 	async run(cx, { args: { directory, name: names }, options: { force } }) {

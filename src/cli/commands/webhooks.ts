@@ -35,8 +35,8 @@ import {
 
 const allColumns = [...columns, stateColumn(new Set())];
 const stateNote =
-	'A webhook stops when its target answers 410; STATE in -o wide and -o csv shows this. "webhooks replay" starts it ' +
-	'again.';
+	'A webhook stops when its target answers 410, and the column STATE of -o wide and -o csv shows this. To start a ' +
+	'stopped webhook again, run "webhooks replay".';
 
 const showSecrets = { kind: 'flag', summary: 'show passwords and secrets in URLs' } as const;
 const hiddenPassword: Hint = [
@@ -244,7 +244,7 @@ const secret = command({
 		const call = { signal: cx.signal };
 		let secrets = await log.secrets(call);
 		if (rotate) {
-			// At most two secrets sign. Another rotation drops the older secret, which some receivers may still use.
+			// At most two secrets sign notifications. A rotation drops the older one, which some receivers may still use.
 			const until = secrets[1]?.date_retired ?? null;
 			const what = `drop the older secret, valid until ${until}: receivers that still use it will refuse notifications`;
 			if (until !== null) await cx.confirm({ kind: 'mild', what });

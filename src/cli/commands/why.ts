@@ -24,14 +24,14 @@ export const command = describe({
 	name: 'why',
 	summary: 'explain why a person did not get a mail',
 	description:
-		'Shows the answer, then the lists of the address, its suppressions, its messages of the last 30 days, and the campaigns ' +
-		'that left it out. With --all -o json, the output has everything that the database holds about the person, except the ' +
-		'texts of messages (see "messages raw"). With a service other than mailctl, you see only the lists.',
+		'Answers in sentences. Then shows the lists of the address, its suppressions, its messages of the last 30 days, and ' +
+		'the campaigns that left it out. With --all -o json, the output has everything that the database holds about the ' +
+		'person, except the texts of messages (see "messages raw"). With a service other than mailctl, you see only the lists.',
 	args: [{ name: 'address', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { all: { kind: 'flag', summary: 'show messages of any age, with their history' } },
 	createsDatabase: false,
 	output:
-		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "deleted": {"before", "keep_messages"} (all older messages), "messages"}; values that the service does not have are null',
+		'{"email", "answer": [sentences], "subscribers", "suppressions", "date_erased", "date_sender", "left_out", "copies", "message_count", "deleted": {"before", "keep_messages"} (older messages are deleted), "messages"}; values that the service does not have are null',
 	exits: [3],
 	examples: ['mailctl why ann@example.com', 'mailctl why ann@example.com --all -o json'],
 	run: async (cx, { args, options }) => {
@@ -71,7 +71,6 @@ interface Held {
 
 const sliceSize = 100;
 
-/** `since` leaves out older messages; null reads all. */
 async function readHeld(cx: CommandContext, address: string, since: string | null): Promise<Held> {
 	const api = await cx.api();
 	const { signal } = cx;
@@ -238,7 +237,6 @@ class WhyPage {
 			uncertain: `may have arrived: the result of its last attempt is unknown${said}`,
 			canceled: `was canceled${said}`,
 		};
-		// A worker skips bulk mail of a list that the address has left.
 		const isStopped =
 			message.type === 'BULK' &&
 			['staged', 'queued', 'deferred'].includes(state) &&
@@ -311,7 +309,7 @@ class WhyPage {
 	#leftOut({ key, campaign, date_created, code, error }: LeftOut): string {
 		// Most errors start with the code itself.
 		const why = error === null || error.startsWith(code) ? (error ?? code) : `${code}, ${error}`;
-		// A campaign of send calls has no name besides its UUID.
+		// If only send calls made the campaign, its name is its UUID.
 		const named = key === campaign ? key : `${key} (${campaign})`;
 		return `${this.#times.text(date_created)} ${named}: ${why}`;
 	}
@@ -327,7 +325,7 @@ class WhyPage {
 	}
 }
 
-/** Strongest first, as in the store. */
+/** The order of `suppressionReasons`: the strongest reason is first. */
 const order = ['COMPLAINED', 'HARDBOUNCED', 'UNSUBSCRIBED', 'SOFTBOUNCED', 'MANUAL'];
 const stopsAll: ReadonlySet<string> = new Set(['COMPLAINED', 'HARDBOUNCED']);
 
@@ -383,7 +381,7 @@ function isTold({ state }: PersonMessage, at: number): boolean {
 }
 
 function moreLines(recent: readonly PersonMessage[], older: number): string[] {
-	const folded = recent.every(isTold) ? [] : ['replies, opens and clicks of all'];
+	const folded = recent.every(isTold) ? [] : ['replies, opens and clicks of all messages'];
 	const more = [...folded, ...(older > 0 ? [`${older} older`] : [])];
 	return more.length === 0 ? [] : [`${more.join(', ')}: --all`];
 }

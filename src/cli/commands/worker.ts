@@ -50,7 +50,7 @@ async function work(cx: CommandContext, { drain, rate, connections }: Options): 
 	const engine = await cx.local();
 	if ((await engine.settings.get())['smtp_url'] === undefined) throw new NoSmtp();
 	if (cx.dryRun) {
-		await cx.wouldDo('send what is due', { send: 'due', messages: (await engine.status()).messages });
+		await cx.wouldDo('send the due messages', { send: 'due', messages: (await engine.status()).messages });
 		return exits.done;
 	}
 	const progress = cx.progress('sending', null);

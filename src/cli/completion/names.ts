@@ -15,7 +15,7 @@ export type NameKind = (typeof nameKinds)[number];
 
 type Names = Record<NameKind, Record<string, string>>;
 
-/** Per kind and target. A larger file would delay Tab, and a terminal cannot show more names. */
+/** The limit for one kind and one target. A larger file would delay Tab, and a terminal cannot show more names. */
 const mostNames = 1_000;
 
 const mostTargets = 20;
@@ -112,7 +112,6 @@ function listening<T extends object>(parts: T, told: Told): T {
 	});
 }
 
-/** Stores the name of each record that a call returns, alone or in a page. */
 function heard<C extends object>(collection: C, names: Told[NameKind], key: string): C {
 	const note = (record: unknown) => {
 		if (isRecord(record) && typeof record[key] === 'string') names.set(String(record['id']), record[key]);

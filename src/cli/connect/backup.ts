@@ -97,7 +97,7 @@ export function planRestore(url: string, file: string, clock: Clock): RestorePla
 		if (found > known) throw newerSchema(file, found, known);
 		const foreign = readable(file, () => backup.findForeign());
 		if (foreign !== null)
-			throw new StoreError('not_a_database', `${file} has ${foreign}, which no backup of mailctl has`);
+			throw new StoreError('not_a_database', `${file} is not a backup of mailctl: it has ${foreign}`);
 		return { place, old: oldAt(place, clock), newest: textOf(backup.newest('records')) };
 	} finally {
 		backup.close();
@@ -233,7 +233,7 @@ export async function restore(request: RestoreRequest): Promise<Restored> {
 
 function appeared(error: unknown, place: string): unknown {
 	if (!(error instanceof TableError) || error.code !== 'file_exists') return error;
-	return new UsageError(`${place} was created meanwhile`, {
+	return new UsageError(`another process created ${place} during the restore`, {
 		hint: 'run the command again: mailctl then keeps the file under another name',
 		cause: error,
 	});

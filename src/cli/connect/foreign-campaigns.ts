@@ -47,8 +47,8 @@ export interface ForeignDelivered {
 }
 
 /**
- * A method that writes locks the campaign until `close`, and throws `JobError` if another process holds the lock.
- * `results` includes recipients from lists.
+ * Methods that change a campaign lock the campaign until `close`. They throw `JobError` if another process holds the
+ * lock. `results` includes recipients from lists.
  */
 export class ForeignCampaigns implements Campaigns {
 	readonly #api: Api;

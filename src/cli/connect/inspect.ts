@@ -97,7 +97,10 @@ function contentsOf(reads: Reads, { newest, clock, trace }: InspectOptions & Mom
 	};
 }
 
-/** `retried` is the oldest delivery that waits for a retry. `tookOthersSince`: the webhook accepted a later one. */
+/**
+ * `retried` is the oldest delivery that waits for a retry. `tookOthersSince`: the webhook accepted another delivery
+ * after the last attempt of `retried`.
+ */
 async function figuresOfWebhook(reads: Reads, webhook_id: number, since: number) {
 	const first = { webhook_id, page: 1, page_size: 1 };
 	const [failed, delivered, pending] = await Promise.all([

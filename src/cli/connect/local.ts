@@ -271,7 +271,7 @@ export function localEngine(parts: LocalParts, lazy: ReturnType<typeof lazyParts
 			}
 		},
 		testSmtp: async (signal: AbortSignal) => (await lazy.mailer()).testSmtp(signal),
-		/** Also sends due messages unless `sending` is null. Throws if it cannot listen on the port. */
+		/** Answers HTTP, and sends due messages unless `sending` is null. Throws if the port is not available. */
 		serve: async (options: ServeOptions): Promise<RunningServer> => {
 			const { serveLocal } = await import('./serve.js');
 			return serveLocal({ ...parts, engine, mailer: await lazy.mailer() }, options);

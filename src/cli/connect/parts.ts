@@ -32,7 +32,7 @@ export interface ConnectDependencies {
 	env: Readonly<Record<string, string | undefined>>;
 	clock: Clock;
 	trace: ((line: string) => void) | null;
-	/** Milliseconds to wait for a database that another process has locked. Applies if shorter than the default. */
+	/** Milliseconds to wait for a database that another process has locked. A value above the default has no effect. */
 	lockMs?: number;
 	/** Called for each wait that a user may notice. `what` names the awaited server. Default: the target. */
 	onWait: ((what?: string) => Wait) | null;
@@ -84,7 +84,7 @@ const everyMs = 1_000;
 /** Ignores smaller corrections, which are harmless. */
 const worthTelling: Micros = microsPerSecond;
 
-/** The timer does not keep the process alive. Does nothing for a fixed clock. */
+/** The timer does not keep the process alive. For a fixed clock, this function does nothing. */
 export function watchClock(
 	{ clock, store }: Pick<LocalParts, 'clock' | 'store'>,
 	onStep: (step: ClockStep) => void,

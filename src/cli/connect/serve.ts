@@ -56,12 +56,15 @@ interface ServeParts extends LocalParts {
 }
 
 const graceMs = 8_000;
-/** A proxy that polled `/readyz` within this time will notice that the server is stopping. */
+/**
+ * If a proxy polled `/readyz` within this time, a stopping server accepts connections for `leavingMs`. The proxy needs
+ * this time to notice the stop.
+ */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
 /** nginx ignores a refusing server for 2 s (`fail_timeout` in packaging/cluster). Idle connections must end sooner. */
 const idleMs = 1_000;
-/** Bounce connections still open after this time are closed without a reply, so that their senders retry the mail. */
+/** After this time, `close` cuts connections to the bounce server without a reply, so that senders retry the mail. */
 const smtpGraceMs = 3_000;
 
 /**
@@ -174,7 +177,7 @@ async function whyNotReady({ store, keys }: ServeParts): Promise<string | null> 
 		({ key }) => key !== null && keys.every(({ id }) => id !== key),
 	);
 	if (wanted !== undefined)
-		return `The secrets of the database are wrapped with key ${wanted.key}, which this process does not have.`;
+		return `The secrets of the database are encrypted with key ${wanted.key}, which this process does not have.`;
 	return (await store.reads.takesWrites()) ? null : 'The database is read-only.';
 }
 
@@ -190,7 +193,7 @@ async function gauges({ store, clock }: ServeParts): Promise<Record<string, numb
 		...Object.fromEntries(
 			Object.entries(messages).map(([state, count]) => [`mailctl_messages{state="${state}"}`, count]),
 		),
-		// Report how long messages wait. Counting them would read each waiting message for every request.
+		// Report waiting times, because counting the waiting messages would read each of them for every request.
 		...Object.fromEntries(
 			waits.map(({ setting, limit, wait }) => [
 				`mailctl_limit_wait_seconds{setting="${setting}",limit="${limit}"}`,
@@ -255,8 +258,8 @@ export function startSending({ store, mailer, log, ...pace }: SendingOptions) {
 					paused = reason;
 					log({ event: 'sending_paused', reason, retry_in_ms: ms });
 				},
-				// Do not set `paused`, because no event reports the end of a manual pause. Readers find this pause in
-				// the database.
+				// Do not set `paused`, because no event reports the end of a manual pause. The engine reads this pause
+				// from the database.
 				onHeld: (reason) => log({ event: 'sending_paused', reason }),
 				onWarning: (warning) => log({ event: 'content_warning', warning }),
 			});
@@ -315,7 +318,7 @@ function trackingPages(
 	return createPublicHandler({ ...ports, branding: keptFor(settingsForMs, ports.branding) });
 }
 
-/** Caches the result of `read`, because each open or bounce needs the result, and `read` may write a new key. */
+/** Caches the result of `read`. Each opened mail and each bounce needs the result, and `read` may write a new key. */
 function keptFor<T>(ms: number, read: () => Promise<T>): () => Promise<T> {
 	let kept: { value: Promise<T>; until: number } | null = null;
 	return () => {

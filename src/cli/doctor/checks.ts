@@ -48,7 +48,7 @@ export class Skip extends Error {}
 export type Answer = Verdict | readonly Verdict[];
 type Check = () => Answer | Promise<Answer>;
 
-/** Scripts rely on the names. The report keeps this order within a group. */
+/** Scripts rely on the names. Within a group, the report has the order of the keys. */
 export type Checks = Readonly<Record<`${Group}.${string}`, Check>>;
 
 export interface Surroundings {
@@ -95,9 +95,8 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Checks 
 }
 
 /**
- * Returns the findings in the order of the checks. Checks that wait for other machines run last and together: an answer
- * that arrives while SQLite blocks this thread would seem late. When `signal` aborts, unfinished checks count as
- * skipped.
+ * Returns the findings in the order of `checks`. The checks that wait for other machines run together, after all other
+ * checks. Otherwise, SQLite would block this thread while an answer arrives, and the answer would seem late.
  */
 export async function runChecks(checks: Checks, signal: AbortSignal, onDone: () => void): Promise<Finding[]> {
 	const late = new Promise<Verdict>((resolve) => {

@@ -193,7 +193,7 @@ async function judgeBounces(address: string, names: Names): Promise<Verdict> {
 	const host = mx.length > 0 ? [] : await names.addresses(domain);
 	if (host === null) throw new Skip(`${domain} does not exist`);
 	if (host.length > 0) return ok(`bounces to ${address} arrive at ${domain} itself`);
-	const why = mx.length > 0 ? 'says that it accepts no mail' : 'has neither an MX record nor an address';
+	const why = mx.length > 0 ? 'says that it accepts no mail' : 'has no MX, A or AAAA record';
 	const fix = `${domain}. IN MX 10 mail.${domain}. ; the host that accepts the bounces`;
 	return problem(`${domain} ${why}, so bounces to ${address} are lost`, fix);
 }

@@ -40,7 +40,7 @@ export async function localChecks(
 		...around,
 		contents: () => {
 			if (opened === null) throw new Skip('the database is not open');
-			if (opened.contents === null) throw new Skip('the database has the schema of another version');
+			if (opened.contents === null) throw new Skip('the schema of the database does not match this mailctl');
 			return opened.contents;
 		},
 	};
@@ -66,7 +66,7 @@ export async function localChecks(
 	};
 }
 
-/** An unreadable configuration may name another database than the default one. */
+/** An unreadable configuration may name a database other than the default one. */
 function isNamed({ settings, paths }: CommandContext): boolean {
 	if (settings.target.origin.level !== 'default') return true;
 	try {
@@ -126,7 +126,7 @@ function fileChecks(path: string, found: Found, { contents, ...around }: Databas
 			const { log } = opened().bytes;
 			const says = `the write-ahead log has a size of ${sizeText(log)}`;
 			if (log <= longLogBytes) return ok(says);
-			return warning(says, 'end all processes that use the database: SQLite then copies the log into it');
+			return warning(says, 'to shorten the log, end all processes that use the database');
 		},
 		'database.space': async () => {
 			opened();
@@ -140,7 +140,7 @@ function fileChecks(path: string, found: Found, { contents, ...around }: Databas
 			const newest = await contents().newest();
 			const says = `this machine's clock shows ${moment(now())}`;
 			if (newest === null || newest <= now() + 300 * microsPerSecond) return ok(says);
-			return problem(`${says}, but a record has the time ${moment(newest)}`, setClock);
+			return problem(`${says}, but a record was written at ${moment(newest)}`, setClock);
 		},
 	};
 }
@@ -200,7 +200,7 @@ function judgeUnopened(path: string, error: Error, { line, text }: Surroundings)
 
 function judgeSchema({ found, known }: Inspected['schema'], { line }: Surroundings): Verdict {
 	if (found === known) return ok(`version ${found} of the schema, which is current`);
-	const newer = `version ${found} of the schema is newer than ${known}, the latest known`;
+	const newer = `the schema has version ${found}, but this mailctl knows only versions up to ${known}`;
 	if (found > known) return problem(newer, 'upgrade mailctl');
 	return warning('the database is empty: the next command sets it up', line('engine', 'status'));
 }
@@ -226,10 +226,7 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
-/**
- * Warns if less than a tenth of the disk is free. Always warns below 1 GiB. Never warns above 20 GiB, because a
- * database takes years to fill them.
- */
+/** Never warns above 20 GiB, because a database takes years to fill them. */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
 	const says = `${sizeText(free)} of ${sizeText(total)} are free on the disk of the database`;
 	const fix = 'free some space, or move the database';
@@ -241,5 +238,5 @@ async function judgeAhead(whose: string, contents: Contents): Promise<Verdict | 
 	const ahead = await contents.clockAhead();
 	if (ahead <= 0) return null;
 	const says = `${whose} clock is ${spanText(ahead)} ahead of the last time that this database recorded`;
-	return warning(`${says}, so mailctl keeps expired data for another day`, setClock);
+	return warning(`${says}, so mailctl does not delete expired data yet`, setClock);
 }

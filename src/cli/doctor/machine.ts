@@ -98,7 +98,7 @@ export function validityOf({ ca, ...asked }: Asked, signal: AbortSignal): Promis
 
 interface Judged {
 	now: Micros;
-	/** False if mailctl does not verify the certificate. An expired certificate is then only a warning. */
+	/** False if mailctl does not verify the certificate. */
 	isChecked: boolean;
 	renew: string;
 }

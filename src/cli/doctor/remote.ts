@@ -76,7 +76,7 @@ async function judgeCertificate(cx: CommandContext, baseUrl: URL, around: Surrou
 		// The check `service.answers` already reports the reason.
 		if (['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED'].includes(codeOf(error))) throw new Skip('no connection');
 		const says = `no trusted TLS with ${host}:${port}: ${firstError(error)}`;
-		return problem(says, 'if you run your own authority, add --ca-cert FILE');
+		return problem(says, 'if you run your own certificate authority, add --ca-cert FILE');
 	}
 }
 
@@ -135,7 +135,7 @@ function serviceChecks(
 			const ours = await description();
 			if (ours !== null) return ok(ours);
 			await refusalOfLists();
-			return ok('not a mailctl service: only the documented API is available');
+			return ok('not a mailctl service: the extensions of mailctl are not available');
 		},
 		'service.token': async () => {
 			const status = await refusalOfLists();

@@ -121,7 +121,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 					renew: 'ask the operator of the mail server to renew the certificate',
 				});
 			if (!isFine) throw new Skip('the mail server showed no certificate');
-			return ok(`${host}:${port} offers no TLS, and none is required`);
+			return ok(`${host}:${port} offers no TLS, and the setting smtp_url does not require TLS`);
 		},
 	};
 }
@@ -223,7 +223,7 @@ export function stepsOf(cause: PauseCause, line: Line): string {
 			'set the right password, test it, then resume:',
 			...[init('--smtp-password-file', 'FILE'), test, resume],
 		],
-		sender: ['allow the sender at the mail server, or use another one, then resume:', test, resume],
+		sender: ['allow the sender at the mail server, or use another sender, then resume:', test, resume],
 		server: [
 			'fix the cause, test the mail server, then resume:',
 			...[line('doctor', '--only', 'smtp'), test, resume],
@@ -253,7 +253,7 @@ export function judgeBounced(lately: { attempted: number; hardBounced: number },
 	if (attempted < 100) return ok(says);
 	const share = (hardBounced / attempted) * 100;
 	const shown = `${says} (${shareText(share)})`;
-	return share <= 5 ? ok(shown) : warning(`${shown}: the list is stale`, line('report', '--last', '7d'));
+	return share <= 5 ? ok(shown) : warning(`${shown}: the lists are outdated`, line('report', '--last', '7d'));
 }
 
 function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundings): Verdict | null {

@@ -77,7 +77,7 @@ export interface ArgSpec {
 	ask?: string;
 	of?: RecordKind | TextForm;
 	choices?: readonly string[];
-	/** Returns an error if the value is secret, else null. mailctl reports the error if the value is an argument. */
+	/** Returns null if the value is not secret. Otherwise returns the error for a value in an argument. */
 	secret?: (before: Readonly<Record<string, unknown>>) => Error | null;
 	whyNot?: WhyNot;
 }
@@ -117,7 +117,7 @@ type BaseValue<S extends OptionSpec> = S extends { kind: 'choice'; choices: read
 			? KindValues[S['kind']]
 			: never;
 
-/** An absent flag is false, an absent repeated option is empty, and others are undefined without a default. */
+/** An absent flag is false. An absent repeated option is empty. Other options have their default or are undefined. */
 type OptionValue<S extends OptionSpec> = S extends
 	| { kind: 'flag' | 'list' | 'choices' | 'pairs' }
 	| { required: true }

@@ -51,8 +51,8 @@ export interface CommandContext extends Diagnostics, Asking {
 	 */
 	killable<T>(work: () => Promise<T>, doing?: string): Promise<T>;
 	/**
-	 * Runs a long write in one transaction. On a signal, PostgreSQL rolls the transaction back, and the command reports
-	 * it. With SQLite, the signal ends the process, which also rolls the transaction back.
+	 * Runs a long write in one transaction. A signal rolls the transaction back. With SQLite, the signal also ends the
+	 * process.
 	 */
 	undoable<T>(work: () => Promise<T>): Promise<T>;
 	atEnd(work: () => Promise<void>): void;
@@ -381,5 +381,5 @@ class Link {
 
 function waitedFor(target: Target): string {
 	if (target.kind === 'remote') return new URL(target.baseUrl).host;
-	return isPostgres(target.url) ? 'the database server' : 'the database, which another process holds';
+	return isPostgres(target.url) ? 'the database server' : 'the database, which another process has locked';
 }

@@ -43,10 +43,7 @@ export async function writeInEditor(
 	}
 }
 
-/**
- * Returns false if the editor fails. `$EDITOR` may have arguments, so a shell runs it. mailctl ignores Ctrl-C
- * meanwhile.
- */
+/** `$EDITOR` may have arguments, so a shell runs the editor. */
 async function edit(editor: string, file: string, { env }: Io): Promise<boolean> {
 	const ignore = () => undefined;
 	const listeners = process.listeners('SIGINT');

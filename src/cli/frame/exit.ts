@@ -136,10 +136,10 @@ const jobCodes: Readonly<Record<JobFault, Meaning>> = {
 		hint: [
 			'check the service: ',
 			mailctl('api', 'GET', '/'),
-			'; if the service was replaced permanently, use another --campaign',
+			'; if the service was changed on purpose, give a new name with --campaign',
 		],
 	},
-	unwritable: { exit: exits.disk, hint: 'make the folder writable, or set XDG_STATE_HOME to another one' },
+	unwritable: { exit: exits.disk, hint: 'make the folder writable, or set XDG_STATE_HOME to another folder' },
 };
 
 const machineCodes = {

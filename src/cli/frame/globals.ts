@@ -61,7 +61,7 @@ const consent = {
 const time = {
 	timeout: text('DUR', 'limit one request (30s)', { env: 'MAILCTL_TIMEOUT' }),
 	deadline: text('DUR', 'limit the time of the whole command (no limit)'),
-	retries: text('N', 'retry each unprocessed request up to N times (3)', { env: 'MAILCTL_RETRIES' }),
+	retries: text('N', 'retry a failed request up to N times, if safe (3)', { env: 'MAILCTL_RETRIES' }),
 	now: text('TIME', 'fix the clock', { env: 'SOURCE_DATE_EPOCH', hidden: true }),
 };
 
@@ -133,7 +133,7 @@ export function operands(argv: readonly string[]): { word: string; at: number }[
 	return found;
 }
 
-/** Finds the format and `--debug` before parsing, to report a parse error. `format` is null if unknown. */
+/** Finds the format and `--debug` without parsing, because mailctl also needs them to report a parse error. */
 export function peek(
 	argv: readonly string[],
 	env: Readonly<Record<string, string | undefined>>,

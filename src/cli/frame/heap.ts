@@ -1,6 +1,6 @@
 /**
- * The heap may grow by this percentage between full collections. V8's default lets the heap grow fourfold. Dropped
- * cache entries then fill most of the heap if every mail differs.
+ * The heap may grow by this percentage between full collections. V8's default lets the heap grow fourfold. If every
+ * mail differs, dropped cache entries would fill most of such a heap.
  */
 const oldGrowingPercent = 50;
 

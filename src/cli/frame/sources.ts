@@ -56,7 +56,7 @@ export function createSources(io: Io, signal: AbortSignal): Sources {
 	};
 }
 
-/** Destroys the stream on abort. An open terminal would keep the process running until the user presses Enter. */
+/** After an abort, an open terminal would keep the process running until the user presses Enter. */
 function endWith(stream: Readable, signal: AbortSignal): void {
 	stream.on('error', () => undefined);
 	const end = () => stream.destroy(signal.reason);

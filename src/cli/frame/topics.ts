@@ -36,10 +36,10 @@ function environment(): string {
 		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
 		`  ${'XDG_DATA_HOME'.padEnd(46)}  the folder of the default database (~/.local/share)`,
 		'',
-		'The target is a database (--db), a service (--base-url) or a profile. The target on the highest level wins as',
-		'a whole; two targets on one level are an error. An empty variable counts as unset.',
+		'The target is a database (--db), a service (--base-url) or a profile. Only the target of the highest',
+		'level is used. Two targets on one level are an error. An empty variable counts as unset.',
 		'',
-		'mailctl login stores a token for one origin, apart from the configuration. It is never sent to another origin.',
+		'mailctl login stores a token for one origin in a separate file. The token is sent to no other origin.',
 		'',
 	].join('\n');
 }

@@ -30,7 +30,7 @@ const marks = {
 interface CheckLine {
 	mark: keyof typeof marks;
 	name: string;
-	/** For a skipped check, the reason. Skipped checks with the same reason share a line at the end. */
+	/** For a skipped check, this is the reason. Skipped checks with the same reason share a line at the end. */
 	text: string;
 	below: readonly string[];
 }

@@ -224,8 +224,8 @@ export function linesOf<T>(
 }
 
 /**
- * Formats an object as TSV lines of name and value. The name of a nested value is its path (`messages.sent`). Writes
- * one line for each item of an array, and one for each line of a text.
+ * Formats an object as TSV lines of name and value. The name of a nested value is its path (`messages.sent`). An array
+ * has a line for each item, and a text has a line for each of its lines.
  */
 function namedLines(value: unknown, path = ''): string {
 	const line = (cells: readonly unknown[]) => `${[path, ...cells.map(tsvCell)].join('\t')}\n`;

@@ -65,7 +65,7 @@ export function renderReport(page: ReportPage, options: ChartOptions): string[] 
 		lines.push(...hourLines(parted.details, options));
 	}
 	const byMachines = all === null || all.machine_opened + all.machine_clicked > 0;
-	// Omit the note if `zone` is null: another service may not count bots.
+	// For another service, `zone` is null. Omit the note then, because the service may not count bots.
 	if (parted === null && zone !== null && !human && Number(total.opened) > 0 && byMachines)
 		lines.push('', ...wrap('opens and clicks include those of bots: --human leaves them out', width));
 	if (chart !== 'none' && hasDays(events)) lines.push('', ...svgOf(chart, days, options));

@@ -13,7 +13,7 @@ export interface Times {
 	zone(): string;
 	text(time: string): string;
 	day(time: string): string;
-	/** `4 min ago`, `in 2 h`. Like `text` for a day or more, or if the output is not a terminal. */
+	/** Returns `4 min ago` or `in 2 h`. For times a day or more away, or without a terminal, calls `text`. */
 	recent(time: string): string;
 	moment(time: string | Micros): string;
 	/** Returns `Times: Europe/Oslo (UTC+1)` at the first call after a time was formatted, otherwise null. */

@@ -18,7 +18,7 @@ export interface RunOptions {
 }
 
 export function allChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Check[] {
-	// `--send-to` also allows checks that make the service call another host.
+	// With `--send-to`, the checks may make the service call another host.
 	const resources = resourceChecks(names, { callsOut: mail !== null });
 	return [
 		...accessChecks(cx, names),
@@ -106,7 +106,7 @@ const reportChecks: readonly Check[] = [
 		const { days } = await readReport(probe, withQuery(reportPath, query));
 		for (const day of days)
 			if (day < from || day > last)
-				probe.fault(`${shown(formatWireDate(day))} is outside of the days asked for`);
+				probe.fault(`${shown(formatWireDate(day))} is outside the requested days`);
 		if (days.length !== 3) probe.deviate(`a report of three days has ${days.length}`);
 		return `${query.date_from} to ${query.date_to}`;
 	}),
@@ -138,7 +138,6 @@ async function readReport(probe: Probe, path: string) {
 
 const sendPath = '/message/send/';
 
-/** Sends one message to one address. The last check waits at most half a minute for its outcome. */
 function sendChecks(cx: CommandContext, { names, mail, signal }: RunOptions): Check[] {
 	let accepted: Accepted | null = null;
 	const { from = '', to = '' } = mail ?? {};

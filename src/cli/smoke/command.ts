@@ -100,7 +100,7 @@ async function publish(
 	else {
 		await file.write(text);
 		await file.finish();
-		// `-o json` also prints the report on stdout if a file gets it in another format.
+		// With a report file, `-o json` still prints the report on stdout.
 		if (asked === 'json') await cx.out.document(report);
 	}
 	if (file !== null || reporter !== 'text') await cx.note(summaryOf(report));

@@ -26,7 +26,7 @@ interface CallerOptions {
 	exchange: WireExchange;
 	retries: number;
 	signal: AbortSignal;
-	/** Replaced by asterisks in answers. */
+	/** The caller replaces this token by asterisks in answers. */
 	token: string | null;
 	clock: Clock;
 }
@@ -97,7 +97,7 @@ export class Broken extends Error {}
 /** The token lacks a scope. A check that only reads is then skipped instead of failed. */
 export class Denied extends Broken {}
 
-/** Further checks are pointless. */
+/** After this error, the run skips all further checks. */
 export class Halted extends Broken {
 	readonly why: keyof typeof whyHalted;
 	constructor(why: keyof typeof whyHalted, message: string) {
@@ -206,7 +206,7 @@ export class Probe {
 			throw new Broken(`results is ${shown(results)}, not a list of objects`);
 		const isCount = typeof count === 'number' && Number.isSafeInteger(count) && count >= 0;
 		// The count is only shown to users. The links are enough to walk the pages.
-		if (count === undefined) this.deviate('the envelope has no count');
+		if (count === undefined) this.deviate('the page has no count');
 		else if (!isCount) this.fault(`count is ${shown(count)}, not a number of objects`);
 		const link = (key: 'next' | 'previous') => {
 			const value = body[key];
@@ -265,7 +265,7 @@ function complaintsAbout(shape: Shapes, value: unknown): (readonly [Grade, key: 
 		return say('deviate', `${shown(one)}, not <YYYY-MM-DDTHH:MM:SS.ffffff>`);
 	});
 	const more = Object.keys(value).filter((key) => !Object.hasOwn(shape.keys, key));
-	return [...found, ...more.map((key) => ['deviate', key, `${key} is not a key of the document`] as const)];
+	return [...found, ...more.map((key) => ['deviate', key, `${key} is not in the service document`] as const)];
 }
 
 export function shown(value: unknown): string {

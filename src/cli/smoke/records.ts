@@ -45,7 +45,6 @@ export function nameIn(kind: Kind, record: unknown): string | null {
 	return typeof name === 'string' ? name : null;
 }
 
-/** If `run` is null, accepts the name of any run. */
 export function isOfRun(kind: Kind, name: unknown, run: string | null): boolean {
 	const found = typeof name === 'string' ? places[kind].name.exec(name)?.[1] : undefined;
 	if (found === undefined) return false;
@@ -91,7 +90,7 @@ export async function findThings(call: Caller, run: string | null, kind: Kind): 
 	for await (const { results } of probe.pages(withQuery(collection, { page_size: 1_000 })))
 		for (const { id, [key]: listed } of results) {
 			if (typeof id !== 'number') continue;
-			// Some services show the name only in the single record.
+			// Some services omit names in collections, so read the record itself.
 			const alone = typeof listed === 'string' ? null : (await probe.get(`${collection}${id}/`)).json;
 			const name = isRecord(alone) ? alone[key] : listed;
 			if (typeof name === 'string' && isOfRun(kind, name, run)) found.push({ kind, id, name });

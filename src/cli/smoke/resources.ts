@@ -24,7 +24,7 @@ interface Resource {
 	defaults?: Json;
 	patch: Json;
 	replace: Json;
-	/** Expected after a PUT that omits these keys. The service document leaves their values open (api-decisions 11). */
+	/** The values after a PUT without these keys. The service document leaves these values open (api-decisions 11). */
 	decided?: Json;
 	mayRefuse?: { key: string; why: string };
 	further?: readonly Check[];
@@ -100,7 +100,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			decided: { is_auth_enabled: false, login: '', password: '' },
 			// An existing host must not receive events, so the name does not resolve (`.invalid`, RFC 2606).
 			mayRefuse: { key: 'url', why: 'the service refuses a URL whose name does not resolve' },
-			changes: callsOut ? { test: ['run_test is answered', judgeRunTest] } : {},
+			changes: callsOut ? { test: ['the service answers run_test', judgeRunTest] } : {},
 			refusals: [
 				['requires-type', 'a webhook without a type', 'type', { url }],
 				['known-type', 'a webhook of an unknown type', 'type', { url, type: 'SMOKED' }],
@@ -160,13 +160,13 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 		}),
 		read('page', 'the collection has the documented shape', async (probe, collection) => {
 			const { count, next, previous, results } = await probe.page(collection);
-			if (previous !== null) probe.fault(`the first page has a previous one: ${shown(previous)}`);
+			if (previous !== null) probe.fault(`the first page links to a previous page: ${shown(previous)}`);
 			if (count !== null && next === null && count !== results.length)
 				probe.fault(`count is ${count}, but the only page has ${results.length}`);
 			probe.records(shape, results, one);
 			return `${results.length} of ${count ?? 'an unknown number'}`;
 		}),
-		read('paging', 'its pages follow one another', judgePaging),
+		read('paging', 'the links lead to the next and the previous page', judgePaging),
 		read('get', `GET of one ${one} returns the same values as the collection`, async (probe, collection) => {
 			const [first] = (await probe.page(collection)).results;
 			if (first === undefined) throw new Skipped(`the collection has no ${one}`);

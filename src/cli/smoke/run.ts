@@ -14,10 +14,10 @@ export interface Selection {
 	skip: readonly Group[];
 }
 
-/** All other checks need these two, so they always run. */
+/** Every run includes these two checks, because all other checks need them. */
 const preconditions: ReadonlySet<string> = new Set(['connection.reachable', 'auth.token']);
 
-/** `isAsked` is false for a precondition that the user did not select. The report has it only if it fails. */
+/** `isAsked` is false for a precondition that the user did not select. The report shows this check only if it fails. */
 interface Planned extends Check {
 	isAsked: boolean;
 }
@@ -161,10 +161,6 @@ export class Run {
 		}
 	}
 
-	/**
-	 * Finds records by their names and by the ids in answers to POST. A collection that cannot be searched counts as a
-	 * possible leftover.
-	 */
 	async #find(call: Caller, among: readonly Kind[], run: string | null): Promise<Thing[]> {
 		const { names } = this.#options;
 		const found: Thing[] = [];

@@ -15,7 +15,7 @@ export function assertAllowed(cx: CommandContext, addresses: readonly string[]):
 		return !patterns.some((pattern) => pattern.test(address));
 	});
 	if (refused === undefined) return;
-	throw new UsageError(`this profile may not write to ${refused}; nothing was sent`, {
+	throw new UsageError(`this profile may not send to ${refused}; nothing was sent`, {
 		hint: `allowRecipients is ${allowRecipients.join(', ')}`,
 	});
 }

@@ -8,7 +8,7 @@ import { parseDate } from '../frame/values.js';
 import { didYouMean } from '../frame/words.js';
 import { metaName, readFields, variableOf } from './field-names.js';
 
-/** Returns a filter for services that cannot filter by conditions. Every condition must hold. Null: no conditions. */
+/** Returns a filter for services that cannot filter by conditions. Null: no conditions. */
 export async function matcherOf(
 	cx: CommandContext,
 	texts: readonly string[],

@@ -19,7 +19,7 @@ export const exportOptions = {
 	format: {
 		kind: 'choice',
 		choices: formats,
-		summary: 'set the format (default: by the file name, else csv)',
+		summary: 'set the format (default: from the file name, or csv)',
 	},
 	safeCsv: { kind: 'flag', summary: 'keep spreadsheets from running cells as formulas' },
 	force: { kind: 'flag', summary: 'replace an existing file' },

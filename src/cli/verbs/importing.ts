@@ -55,7 +55,7 @@ export async function sayGuess(
 	name: string,
 	{ encoding, isGuessed }: Pick<Table, 'encoding' | 'isGuessed'>,
 ): Promise<void> {
-	if (isGuessed) await cx.warn(`${name}: its encoding is probably ${encoding}; --encoding names another`);
+	if (isGuessed) await cx.warn(`${name}: its encoding is probably ${encoding}; if not, add --encoding`);
 }
 
 export const longestName = 80;
@@ -74,7 +74,7 @@ function fewOf(texts: readonly string[]): readonly string[] {
 export function columnsRefused(findings: readonly HeaderFinding[], hint: string): UsageError {
 	const headless = findings.find(({ code }) => code === 'no_header');
 	if (headless !== undefined) return new UsageError(headless.message);
-	// List unknown columns last, because `--ignore-unknown` can leave them out.
+	// List unknown columns last, because `--ignore-unknown` lets the import run despite them.
 	const ordered = findings.toSorted((a, b) => Number(a.code === 'unknown') - Number(b.code === 'unknown'));
 	const texts = ordered.map(({ message, suggestions }) => {
 		const near = [...new Set(suggestions)];
@@ -274,7 +274,7 @@ function rejectsSentence({ rejected, duplicate }: ImportTotals, path: string): s
 		...(duplicate > 0 ? [counted(duplicate, 'duplicate row')] : []),
 	].join(' and ');
 	const where = `${rows} ${rejected + duplicate === 1 ? 'is' : 'are'} in ${path}`;
-	if (rejected === 0) return `${where}: only the first row of an address is imported`;
+	if (rejected === 0) return `${where}: each row repeats the address of an earlier row`;
 	const them = duplicate > 0 ? 'the rejected rows' : rejected === 1 ? 'it' : 'them';
 	return `${where}; correct ${them} and import that file`;
 }

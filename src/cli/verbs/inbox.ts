@@ -38,7 +38,7 @@ export class Inbox<T> implements AsyncIterable<T> {
 		return true;
 	}
 
-	/** The reader first gets the items that were added before. */
+	/** The reader gets all items added before the failure, and then the error. */
 	fail(error: unknown): void {
 		this.#failure ??= { error };
 		this.#end();

@@ -97,7 +97,8 @@ export function beginningOf(cx: CommandContext, day: Day): WireDateTime {
 }
 
 /**
- * Sorts newest first by default. The service sorts by creation, so that rows can stream; other orders need all rows.
+ * The default order is newest first. The service sorts by creation date, so rows can stream. For any other order,
+ * mailctl first reads all rows.
  */
 export function newestFirst<O extends { sort?: string | undefined }>(options: O) {
 	const { sort } = options;
@@ -123,7 +124,6 @@ export interface Collection<F extends object, T> {
 	slice?(request: F & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<T>>;
 }
 
-/** Throws `bad_answer` for endless pages. */
 export function walk<F extends object, T>(
 	collection: Collection<F, T>,
 	filter: F,

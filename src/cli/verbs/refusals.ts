@@ -159,7 +159,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells the user why due messages are not sent. If no worker runs, suggests `sender` unless it is null. */
+/** Tells the user why due messages are not sent. `sender` is the hint if no worker runs; null: no hint. */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,

@@ -96,7 +96,7 @@ export class ApiCourier implements Courier {
 		} catch (error) {
 			if (error instanceof ApiError) return settleError(group, call.content, error);
 			const { signal } = this.#options;
-			// The signal stops `send` only while it waits to repeat a refused call, so no message was sent.
+			// The signal stops `send` only between attempts, and `send` repeats only refused calls. So no mail was sent.
 			const isStopped = signal.aborted && error === signal.reason;
 			if (!isStopped) this.error ??= error;
 			const reply = { phase: 'call', code: null, enhanced: 'internal', text: String(error) } as const;
@@ -194,7 +194,7 @@ export function settleError(
 	}
 	if (!isRefusal(error)) return stopped(group, error);
 	if (!concernsContent(error)) return refused(group, error);
-	// With `own` content, only this request is wrong.
+	// `own`: each request has its own content, so the other requests may be valid.
 	if (content === 'own') return settled(failed(group, complaintOf(error), error));
 	return stopped(group, error);
 }

@@ -23,8 +23,8 @@ const signs: readonly Sign[] = [
 ];
 
 /**
- * With `plain`, this function tests only signs that no bounce has. Exim marks its bounces `auto-replied`. With `all`,
- * this function returns null for an unsubscribe request, which a mail program may send (RFC 2369).
+ * With `plain`, ignores signs that bounces also have: Exim marks its bounces `auto-replied`. With `all`, returns null
+ * for an unsubscribe request, because a mail program may send one (RFC 2369).
  */
 export function autoReplySign(
 	fields: readonly Field[],

@@ -106,7 +106,7 @@ export function readStatus(value: string): string | null {
 	return /(?:^|[^\d.])([245]\.\d{1,3}\.\d{1,3})(?![\d.])/.exec(value)?.[1] ?? null;
 }
 
-/** Prefers `quoted`, which the refusing server wrote, unless it is vague. The reporting server wrote `field`. */
+/** Prefers `quoted` (from the refusing server) to `field` (from the reporting server), unless `quoted` is vague. */
 export function moreTelling(field: string | null, quoted: string | null): string | null {
 	return isVague(quoted) ? (field ?? quoted) : quoted;
 }

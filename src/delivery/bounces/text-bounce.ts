@@ -44,7 +44,7 @@ function judgeRecipient(one: TextRecipient, action: DeliveryAction): ReportedRec
 
 const openingLines = 12;
 
-/** True if the mail reports the failure of a mail that its reader sent. */
+/** True if the mail tells its reader: your mail could not be delivered. */
 function isOwnStatement({ mail, sender, subject }: Extract, notice: Notice): boolean {
 	const lines = notice.lines.filter(({ text }) => text.trim() !== '');
 	const opening = joinLines(lines.slice(0, openingLines));
@@ -103,7 +103,7 @@ function localNameIn(mail: Mail, { lines }: Notice, sentTo: readonly string[]): 
 	return known ?? (host === undefined ? null : `${name}@${host.toLowerCase()}`);
 }
 
-/** If the text names a recipient of the returned message, ignores all other addresses that stand in a sentence. */
+/** If the text names recipients of the returned message, ignores any other address inside a sentence. */
 function likeliest(
 	all: readonly TextRecipient[],
 	{ senders, sentTo }: { senders: readonly string[]; sentTo: readonly string[] },
@@ -123,7 +123,7 @@ function likeliest(
 	if (known.length > 0) return known;
 	const lines = others.filter(({ form }) => form !== onlyMentioned);
 	if (lines.length > 0) return lines;
-	// Without a known wording, accept an address only if the text has no other address.
+	// The text only mentions these addresses. Accept a single one, but not one of several.
 	if (others.length > 0) return others.length === 1 ? others : [];
 	return all.filter(({ form }) => form !== onlyMentioned);
 }

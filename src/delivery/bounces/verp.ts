@@ -1,8 +1,8 @@
 /**
  * The return path of a message, `bounces+TOKEN@example.com`, identifies the message in a bounce (VERP). The token is
- * signed, so nobody can report a bounce of a message without its token. Its 30 bytes are the key id (4), the message's
- * UUID (16) and the HMAC-SHA256 of both, cut to 80 bits (10). Base32 survives servers that change the case of local
- * parts.
+ * signed, so nobody can invent a valid token for a forged bounce. The 30 bytes of a token are the key id (4), the
+ * message's UUID (16) and the HMAC-SHA256 of both, cut to 80 bits (10). Base32 survives servers that change the case of
+ * local parts.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { Uuid } from '../../api/records.js';

@@ -109,10 +109,12 @@ function folded(base64: string): string {
 	return lines.map((line) => `\r\n  ${line}`).join('');
 }
 
-/** Returns all keys of the sender's domain. Each signs: RSA and Ed25519, or the old and new key of a rotation. */
+/**
+ * Returns all keys of the sender's domain. Every key signs the mail. A domain may have an RSA and an Ed25519 key, and
+ * it has two keys of a type during a rotation.
+ */
 export type KeysFor = (from: string) => readonly SigningKey[] | Promise<readonly SigningKey[]>;
 
-/** A process reads the keys again after this time, to notice added and removed keys. */
 const rereadAfter: Micros = 5 * microsPerSecond;
 const noKeys: readonly SigningKey[] = [];
 
@@ -192,7 +194,9 @@ const sealed: ReadonlyMap<string, string> = new Map(
 		.split(' ')
 		.map((name) => [name.toLowerCase(), name]),
 );
-/** h= lists these only if the mail has them, because a relay may add one. RFC 8058 s.4 requires the first two. */
+/**
+ * A relay may add one of these fields, so h= lists only those that the mail has. RFC 8058 s.4 requires the first two.
+ */
 const signedIfPresent =
 	/^(?:list-unsubscribe|list-unsubscribe-post|list-.+|content-.+|in-reply-to|references|feedback-id|auto-submitted)$/;
 

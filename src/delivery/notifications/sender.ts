@@ -89,8 +89,7 @@ class Sender {
 		this.#run.signal.addEventListener('abort', onAbort);
 		try {
 			while (!this.#run.signal.aborted) {
-				// Read this before leasing. If an outcome is stored during the lease, the lease may miss a delivery that
-				// the outcome makes due.
+				// Read `#isQuiet` first. While `#lease` runs, a stored outcome may make a delivery due that `#lease` misses.
 				const wasQuiet = this.#isQuiet;
 				const leased = await this.#lease();
 				this.#startCalls();
@@ -187,7 +186,7 @@ class Sender {
 		this.#settlements.push({ settlement, delivery });
 	}
 
-	/** Deliveries without a stored outcome are sent again. */
+	/** A sender repeats the call of a delivery without a stored outcome once the lease has ended. */
 	async #write(settlements: DeliverySettlement[]): Promise<DeliverySettled[]> {
 		for (let tries = 1; ; tries += 1) {
 			try {

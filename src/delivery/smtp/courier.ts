@@ -32,7 +32,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	) => {
 		const { verdict } = classify(conversation, isShared);
 		const { kind, reply } = conversation;
-		// A stopping process cuts its conversations. A break before the answer is then not the server's fault.
+		// While mailctl stops, it closes connections itself, so a break before the answer is not the server's fault.
 		const outcome: DeliveryOutcome =
 			isCutting && kind === 'broken' && reply.phase !== 'answer'
 				? { kind: 'released', why: 'drain' }
@@ -120,7 +120,6 @@ const giveUpAfter = 4 * microsPerDay;
 /** Minimum number of attempts. A campaign staged or paused for days is already old at its first attempt. */
 const leastAttempts = 3;
 
-/** Null after four days and at least three attempts. */
 export function retryAt(c: {
 	attempts: number;
 	createdAt: Micros;

@@ -41,7 +41,7 @@ export class SmtpPool {
 	readonly #halt = new AbortController();
 	readonly #cut = new AbortController();
 	#opening = 0;
-	/** How many connections the server allows. Lowered when the server refuses a connection while others are open. */
+	/** How many connections the server allows. `#openOne` lowers it if the server refuses one while others are open. */
 	#limit: number;
 
 	constructor(options: PoolOptions) {
@@ -87,7 +87,7 @@ export class SmtpPool {
 		return { failure, certificate, isSenderTried: sender !== null };
 	}
 
-	/** Sends QUIT on idle connections. Busy connections stay open until they have been idle for `idleMs`. */
+	/** Busy connections stay open until they have been idle for `idleMs`. */
 	close(): void {
 		for (const session of [...this.#idle.keys()]) this.#retire(session);
 	}
@@ -217,7 +217,7 @@ export class SmtpPool {
 			this.#idle.delete(session);
 			this.#sessions.delete(session);
 		}
-		// A connection that never opened frees no place. Waking a mail for it would repeat the attempt forever.
+		// Do not wake mails after a failed attempt to connect, because they would repeat the attempt forever.
 		if (ended.length > 0) this.#wakeAll();
 	}
 

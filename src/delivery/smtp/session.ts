@@ -28,7 +28,7 @@ export function openSession(options: SessionOptions): Promise<Opened> {
 	return new Promise((resolve) => new Session(options, socket, resolve).start());
 }
 
-/** True if TLS is optional and `host` needs no DNS query. Otherwise nodemailer creates the socket. */
+/** True if mailctl creates the socket. For required TLS and for DNS queries, nodemailer creates the socket. */
 function isReadHere({ security, host }: SmtpSettings): boolean {
 	return (security === 'never' || security === 'opportunistic') && (isIP(host) !== 0 || host === 'localhost');
 }
@@ -421,7 +421,10 @@ const timeoutOf: Readonly<Partial<Record<SmtpPhase, keyof SmtpTimeouts>>> = {
 	answer: 'answer',
 };
 
-/** Each mail moves the deadline four times, but the timer stays. If the timer fires early, it waits for the rest. */
+/**
+ * Each mail moves the deadline four times, so `set` keeps a timer that fires before the new deadline. `#ring` then
+ * starts a timer for the remaining time.
+ */
 class Deadline {
 	readonly #onMissed: (ms: number) => void;
 	#given: number | null = null;

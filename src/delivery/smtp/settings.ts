@@ -20,7 +20,7 @@ export interface SmtpSettings {
 	ca: string | null;
 }
 
-/** Milliseconds. Each limits a whole step, so that a server cannot extend the step by sending a byte a second. */
+/** Milliseconds per whole step. A server cannot extend a step by sending a byte a second. */
 export interface SmtpTimeouts {
 	connect: number;
 	greeting: number;
@@ -30,7 +30,7 @@ export interface SmtpTimeouts {
 	answer: number;
 }
 
-/** RFC 5321 s.4.5.3.2, except for the greeting: the RFC asks for 5 min, but a person waits. */
+/** At least those of RFC 5321 s.4.5.3.2, but 30 s instead of 5 min for the greeting, because a person waits. */
 export const standardTimeouts: SmtpTimeouts = {
 	connect: 30_000,
 	greeting: 30_000,

@@ -80,7 +80,7 @@ export class Transaction {
 		return this.#isPipelined ? 'go_on' : 'reset';
 	}
 
-	/** Sends no body if the server refused `to`. Otherwise the other recipients would get it again at the retry. */
+	/** Sends no body if the server refused `to`. With a body, copies would get the mail twice: now, and at the retry. */
 	#dataReply(raw: string): Move {
 		const isGoAhead = /^3\d{2}/.test(raw);
 		if (this.#ended !== null) {
@@ -151,7 +151,7 @@ function isPlainBody(bytes: Buffer): boolean {
 	return length === 0 || (bytes[length - 1] === lf && bytes[length - 2] === cr);
 }
 
-/** Buffers, because a string would be encoded for each search. */
+/** These are buffers, because Node encodes a string for each search. */
 const dotLines = [Buffer.from('\n.'), Buffer.from('\r.')];
 
 function canonical(bytes: Buffer): Buffer {
@@ -224,8 +224,9 @@ export function sizeOf({ bytes, rest = [] }: Pick<Mail, 'bytes' | 'rest'>): numb
 }
 
 /**
- * `broken`: the server gave no usable reply. The phase of `reply` says how far the mail got: in `answer`, the final dot
- * was written. `unsendable`: the mail cannot be composed, or exceeds what the server supports, so nothing was sent.
+ * `broken`: the server gave no usable reply. `reply.phase` says how far the mail got. The phase `answer` means that
+ * mailctl wrote the final dot. `unsendable`: mailctl sent nothing, because it cannot compose the mail, or because the
+ * mail exceeds what the server supports.
  */
 export interface Conversation {
 	kind: 'accepted' | 'refused' | 'broken' | 'unsendable';

@@ -158,7 +158,7 @@ export interface TrackingPorts {
 	find(message: Uuid): Promise<TrackedMessage | null>;
 	link(message: TrackedMessage, position: number): Promise<string | null>;
 	view(message: TrackedMessage): Promise<MessageView | null>;
-	/** Returns the name of the list that the recipient can leave. Null without one, or if `unsubscribe_scope` is `all`. */
+	/** Names the list that the recipient can leave. Null if there is no list, or `unsubscribe_scope` is `all`. */
 	listName(message: TrackedMessage): Promise<string | null>;
 	branding(): Promise<Branding>;
 	now(): Micros;

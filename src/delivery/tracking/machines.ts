@@ -74,7 +74,6 @@ export class ClickWindow {
 		this.#maxMessages = maxMessages;
 	}
 
-	/** True for a click on the third distinct link of a message within ten seconds, and for clicks soon after. */
 	isBurst({ message, link, at }: { message: Uuid; link: number; at: Micros }): boolean {
 		const links = this.#clicked.get(message) ?? new Map<number, Micros>();
 		this.#clicked.delete(message);

@@ -37,7 +37,6 @@ export function signToken(keyring: Keyring, purpose: TokenPurpose, message: Uuid
 	return sign(keyring, purpose, message).text;
 }
 
-/** Returns the message, or null if no key signed the text for this purpose. */
 export function verifyToken(keyring: Keyring, purpose: TokenPurpose, text: string): Uuid | null {
 	return verify(keyring, purpose, text)?.message ?? null;
 }

@@ -195,7 +195,7 @@ export function newUuid(now: Micros): Uuid {
 	return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 }
 
-/** Returns a UUID version 8 (RFC 9562 s.5.8). The same input always gives the same id. */
+/** UUID version 8 (RFC 9562 s.5.8). */
 export function messageUuid(campaign: Uuid, address: EmailKey): Uuid {
 	const digits = hash('sha256', `${campaign}\0${address}`);
 	const variant = ((Number.parseInt(digits.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);

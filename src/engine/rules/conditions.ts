@@ -9,7 +9,7 @@ interface ConditionedPerson {
 	created_at: Micros;
 }
 
-/** Treats a missing value as empty. `~` and addresses ignore case, and numbers compare by value. */
+/** Treats a missing value as empty. */
 export function meets(person: ConditionedPerson, condition: Condition, timeZone: string): boolean {
 	const { field, variable, operator, value } = condition;
 	if (field === 'created') return compared(orderOfDates(person.created_at, value, timeZone), operator);

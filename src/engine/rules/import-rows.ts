@@ -179,7 +179,7 @@ export function importedActivation(row: RowActivity, kept: readonly SuppressionR
 	return stoppedBy(row, kept) ?? { is_active: row.is_active ?? true, disable_reason: null };
 }
 
-/** `kept`: suppressions that the import does not lift. While any remain, `reactivate` changes nothing. */
+/** `kept`: suppressions that the import does not lift. */
 export function reimportedActivation(
 	stored: Activation,
 	row: RowActivity,

@@ -24,7 +24,7 @@ export function parseLocalTime(
 	const minutes = parseTime(time.replace(/^(\d{1,2}:\d\d):00$/, '$1'));
 	if (day === null) return unread(text);
 	if (time === '')
-		return { kind: 'invalid', message: `"${text}" has no time of the day, such as ${first} 09:00.` };
+		return { kind: 'invalid', message: `"${text}" needs a time of day, such as ${first} 09:00.` };
 	return minutes === null ? unread(text) : momentOnDay(day, minutes, timeZone);
 }
 

@@ -191,10 +191,10 @@ export interface Finding extends Omit<ReportedAddress, 'addresses'> {
 }
 
 /**
- * Returns the recipients that a report names. A report on a forwarded mail may name only other addresses. If the
- * message has one recipient, this function then returns that recipient. The bounce is hard only if `isWithin` accepts
- * an address of each entry, because the recipient may be a mailing list with a bad member. If a report matched by
- * Message-ID names only other addresses, it proves nothing, because replies and archives quote Message-IDs.
+ * Returns the recipients that a report names. A report on a forwarded mail may name none of the recipients. In that
+ * case, this function returns the only recipient, or nothing if there are several. This bounce is hard only if
+ * `isWithin` accepts an address of each entry, because the recipient may be a mailing list with a bad member. A report
+ * matched by Message-ID that names only other addresses proves nothing: replies and archives quote Message-IDs.
  */
 export function findingsOf(
 	recipients: Recipients,

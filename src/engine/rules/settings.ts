@@ -10,14 +10,14 @@ export const settingNames = {
 	smtp_url: 'mail server that sends the mail: smtp[s]://USER@HOST:PORT',
 	smtp_password: 'password of the user in smtp_url',
 	smtp_ca:
-		'PEM certificates to trust for the mail server, instead of those of this machine; - < ca.pem reads a file; requires TLS',
+		'PEM certificates to trust for the mail server, instead of those of this machine; mailctl then requires TLS, unless smtp_url says tls=never; to read a file, use - < ca.pem',
 	smtp_ehlo_name:
 		'host name in EHLO, such as mail.example.com; default: the name of this machine if it has a dot, else the domain of public_url or of the sender',
 	allow_private_webhooks: 'true allows webhooks at private and loopback addresses',
 	bounce_address:
 		'address for bounces, such as bounces@example.com; each message gets the return path bounces+TOKEN@example.com; default: the sender',
 	send_limit:
-		'the most messages per period, such as 100/m; with two limits, such as 100/h, 3/s, both apply; all processes count together; copies (cc, bcc) do not count',
+		'the most messages per period, such as 100/m; with two limits, such as 100/h, 3/s, both apply; all processes share the limits; copies (cc, bcc) do not count',
 	sender_domain_limits: 'limits by domain of the sender: example.com=100/h, or *=10/s for each other domain',
 	recipient_domain_limits:
 		'limits by domain of the recipient: gmail.com=100/h, gmail.com=3/s, *=10/s; all limits of a domain apply; cc and bcc do not count',
@@ -31,10 +31,11 @@ export const settingNames = {
 	keep_messages:
 		'how long to keep finished messages with attempts, events and texts, such as 400d or 57w; default: forever; figures, suppressions and links are never deleted',
 	keep_events:
-		'how long to keep each open, click and unsubscription, with IP address and user agent; messages keep when they were first opened or clicked',
+		'how long to keep each open, click and unsubscription, with IP address and user agent; each message keeps the times of its first open and first click',
 	keep_bodies:
 		'how long to keep texts and files after they were last sent, at most as long as keep_messages; link targets are kept',
-	requests_per_second: 'the most requests per second of an API token (429 above it); read when serve starts',
+	requests_per_second:
+		'the most requests per second of an API token; serve answers 429 to the rest, and reads this setting only when it starts',
 } as const;
 
 export type SettingName = keyof typeof settingNames;
@@ -76,7 +77,7 @@ export const limitSettings = {
 
 export interface SendLimit {
 	scope: LimitScope;
-	/** ASCII in lower case. `*` applies separately to each domain that has no other limit. Empty for `all`. */
+	/** ASCII in lower case; empty if `scope` is `all`. `*` applies separately to each domain that has no other limit. */
 	domain: string;
 	count: number;
 	window: Micros;

@@ -173,7 +173,7 @@ export function toFailure(error: Error, { origin, through }: Way, written: boole
 	if (code === 'ERR_SSL_WRONG_VERSION_NUMBER')
 		return tell('untrusted', `${origin} does not speak TLS: did you mean http://?`);
 	if (isTrustProblem(code))
-		return tell('untrusted', `${origin} is not trusted: ${tlsReason(error.message)} (${code})`);
+		return tell('untrusted', `no trusted connection to ${origin}: ${tlsReason(error.message)} (${code})`);
 	if (code.startsWith('UND_ERR_PRX') || said === 'refused')
 		return tell('untrusted', `no connection to ${origin}${through}: ${error.message}`);
 	if (/^HPE_|^HTTPParserError$|^UND_ERR_HEADERS_OVERFLOW$/.test(code))

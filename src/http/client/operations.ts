@@ -1,4 +1,4 @@
-/** Makes the requests of the API. Other services accept these too, except for extensions. */
+/** Makes the HTTP requests of the API. Services other than mailctl accept all requests except those of extensions. */
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { emailKey } from '../../api/address.js';
@@ -155,7 +155,7 @@ function encodeQuery(values: readonly (readonly [string, unknown])[]): string {
 
 /** Some services keep values that a PUT omits. Send these defaults, because PUT must replace everything. */
 const defaults: Readonly<Partial<Record<OperationName, Values>>> = {
-	// Without `is_active`, the service decides it, for example for a suppressed address.
+	// `is_active` has no default, because the service chooses the value, for example for a suppressed address.
 	'subscribers.replace': { name: '', meta: {} },
 	'webhooks.replace': webhookDefaults,
 	'senders.replace': { full_name: '', reply_to_email: '' },
@@ -190,7 +190,8 @@ function assertTuples(success: Success, { results }: Values, { keys }: { keys: T
 	const wrong = (results as readonly unknown[]).findIndex(
 		(one) => !Array.isArray(one) || one.length !== length,
 	);
-	if (wrong !== -1) throw badAnswer(success, `has no results.${wrong} that is a list of ${length} values`);
+	if (wrong !== -1)
+		throw badAnswer(success, `has no valid results.${wrong}: expected a list of ${length} values`);
 }
 
 async function announceNext({ answer }: Success, call: Call | undefined): Promise<void> {
@@ -269,7 +270,7 @@ function decode(success: Success, shape: Shape<unknown>): Readonly<Record<string
 	if (body.kind === 'invalid') throw badAnswer(success, `${body.fault}: ${excerpt(success)}`);
 	if (!isRecord(body.value)) throw badAnswer(success, 'is not an object');
 	const missing = shape.missing(body.value);
-	if (missing !== null) throw badAnswer(success, `has no ${missing.path} that is ${missing.kind}`);
+	if (missing !== null) throw badAnswer(success, `has no valid ${missing.path}: expected ${missing.kind}`);
 	return body.value;
 }
 

@@ -216,7 +216,7 @@ async function decompress(body: Buffer, encoding: string, limit: { maxBytes: num
 			if (error === null) resolve(decoded);
 			else if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE')
 				reject(refuse('too_large', tooLarge(limit.maxBytes), error));
-			else reject(refuse('garbled', `the answer is broken ${name}`, error));
+			else reject(refuse('garbled', `the answer is not valid ${name}`, error));
 		});
 	});
 }

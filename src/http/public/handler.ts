@@ -18,7 +18,7 @@ import {
 } from './pages.js';
 import { click, messageOf, pixel, Recorder, visitorOf } from './visits.js';
 
-/** Throws only an `ApiError`, for a fault of the request. If the store fails, pages say so, but the pixel works. */
+/** Throws an `ApiError` only for a faulty request. If the store fails, pages report an error, but the pixel works. */
 export interface PublicPages extends PublicHandler {
 	synchronously(request: PublicRequest): HttpResponse | null;
 	settled(): Promise<void>;

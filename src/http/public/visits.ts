@@ -12,7 +12,7 @@ type RecordingPorts = Pick<TrackingPorts, 'keyring' | 'record' | 'failed'>;
 /** Suffices for a thousand events a second while the store is locked for 20 s. */
 const maxUnderWay = 20_000;
 
-/** Records events after the current event-loop turn. Drops new events while `maxUnderWay` wait, to limit memory. */
+/** Drops new events while `maxUnderWay` wait, to limit memory. */
 export class Recorder {
 	readonly #ports: RecordingPorts;
 	#waiting: MakeEvent[] = [];
@@ -25,7 +25,7 @@ export class Recorder {
 
 	later(makeEvent: MakeEvent): void {
 		if (this.#underWay >= maxUnderWay) {
-			const text = `an open or click was lost: ${maxUnderWay} others, which is the limit, are waiting to be recorded`;
+			const text = `an open or click was lost: the queue of ${maxUnderWay} events is full`;
 			this.#ports.failed?.(new Error(text));
 			return;
 		}
@@ -116,7 +116,7 @@ export async function click(
 	if (followed === 'failed') return failedPage(await presentationOf(ports, request), null);
 	if (followed === null) return notFoundPage(await presentationOf(ports, request));
 	const { message, link } = followed;
-	// `isBurst` also counts the click, so call it for the clicks of known bots too.
+	// `isBurst` records the click, so call it even for a known bot.
 	const isBurst = window.isBurst({ message: message.id, link: link.position, at });
 	const { method, headers } = request;
 	const machine = isBurst || machineRequest({ kind: 'click', method, headers }) !== null;

@@ -115,7 +115,7 @@ function ownText(operation: OperationName, { scope, method }: Operation): string
 
 const nextHeader = {
 	[headerNames.next]: {
-		description: 'The value of next in the body, known before the body is read. Absent if next is null.',
+		description: 'The same value as `next` in the body. Absent if `next` is null.',
 		schema: { type: 'integer' },
 	},
 };

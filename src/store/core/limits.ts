@@ -112,7 +112,7 @@ export class Limiter {
 		return Math.min(...onEverything(this.#limits).map(({ key, count }) => count - this.#used.of(key)));
 	}
 
-	/** A full lane may have more due messages. */
+	/** True if the lease has set aside `mostAtOnce` messages of the lane. The lane may have more due messages. */
 	get isLaneFull(): boolean {
 		return this.#aside >= mostAtOnce;
 	}

@@ -187,7 +187,10 @@ export async function provenTime(sql: Sql, now: Micros, most: Micros = slack): P
 	return kept !== null && now - kept.at > most ? kept.at : now;
 }
 
-/** Accepts a clock that is far ahead after a day of agreement with the steady clock. A message must exist from that day. */
+/**
+ * Accepts a clock that is far ahead only if it has agreed with the steady clock for a day. The newest message must also
+ * be less than a day old.
+ */
 export async function proveTime(
 	sql: Sql,
 	{ now, steady, boot }: { now: Micros; steady: Micros; boot: string },

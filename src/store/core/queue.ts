@@ -292,8 +292,8 @@ async function toLeased(
 
 /**
  * Returns the date of the mail; retries are timed from this date. It is the release or the planned start, whichever is
- * later. Without a release, the creation counts. With a send window, it is the first attempt. In a repeated send, it is
- * the first attempt after the final outcome.
+ * later. Without a release, the creation counts. With a send window, it is the first attempt. If a message is sent
+ * again after a final outcome, it is the first attempt since that outcome.
  */
 async function beganAt(
 	sql: Sql,

@@ -24,7 +24,6 @@ interface LeasedRow {
 	lease_owner: string | null;
 }
 
-/** Changes nothing if another worker has leased the message since. */
 export async function settle(sql: Sql, settlements: readonly Settlement[]): Promise<Answer[]> {
 	if (settlements.length === 0) return [];
 	const sent = settlements.filter(isSent);
@@ -180,7 +179,7 @@ function countSent(
 	}
 }
 
-/** Finds messages whose bounce was recorded before their sending. The keys are message ids. */
+/** Finds messages whose bounce was recorded before the outcome `sent`. The keys are message ids. */
 async function findBounced(sql: Sql, sent: readonly Sent[]): Promise<ReadonlyMap<number, BouncedMessage>> {
 	if (sent.length === 0) return new Map();
 	const rows = await sql.all<Omit<BouncedMessage, 'sent'> & { id: number }>(
@@ -247,7 +246,6 @@ function byMessage(one: { message: Uuid }, other: { message: Uuid }): number {
 export function createSettling(sql: Sql) {
 	return {
 		settle: ({ settlements }) => settle(sql, settlements),
-		// Marks messages during a call to a send API. If the worker crashes meanwhile, marked messages may have been sent.
 		setCalling: async ({ fences, isCalling }) => {
 			sql.write(
 				`UPDATE messages

@@ -5,8 +5,6 @@ import { filledSubject } from '../../api/variables.js';
 import { damaged } from '../errors.js';
 import type { PageOf, Slice, Written } from '../store.js';
 
-/** An operation runs its SQL in the transaction that the driver has begun. */
-
 export type SqlValue = string | number | bigint | null | Uint8Array;
 
 export interface Changed {
@@ -75,6 +73,7 @@ export type Together<Answers extends readonly unknown[]> = readonly [
 	...{ [At in keyof Answers]: () => Promise<Answers[At]> },
 ];
 
+/** Runs statements in the transaction that the driver of the store has begun. */
 export interface Sql {
 	readonly dialect: Dialect;
 	readonly secrets: Secrets;
@@ -242,7 +241,7 @@ export function parseUsed(text: string): string[] | null {
 	return text === 'null' ? null : parseNames(text);
 }
 
-/** Missing lists and headers are empty. Throws unless the text is a JSON object. */
+/** A missing `reply_to`, `cc`, `bcc` or `headers` becomes empty. Throws if the text is not a JSON object. */
 export function readEnvelope(text: string): Envelope {
 	const stored = parseRecord(text);
 	return {

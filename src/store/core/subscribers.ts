@@ -112,7 +112,6 @@ export function createSubscribers(sql: Sql) {
 			moveCounters(sql, list_id, counterMove(row.is_active === 1, null), row.created_at);
 			return true;
 		},
-		/** Returns only the field errors that depend on stored data. */
 		fieldErrors: async (question) => {
 			const { kind, id } = question;
 			if (kind === 'subscriber') {

@@ -46,8 +46,8 @@ interface Means {
 }
 
 /**
- * `isAlone`: the last write called `Sql.alone`. The next write locks the whole project first, so that it need not start
- * again.
+ * `isAlone`: the last write called `Sql.alone`. The next write then locks the whole project at its start, so that
+ * `Sql.alone` need not restart it.
  */
 export interface Habit {
 	isAlone: boolean;

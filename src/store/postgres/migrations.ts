@@ -31,8 +31,8 @@ export async function migrate(
 }
 
 /**
- * Returns 0 if mailctl's tables are missing. Throws `StoreError`: "not_a_database" if the server is too old,
- * "newer_schema" unless `mayBeNewer`, and "moved" unless `mayBeMarked`.
+ * Returns 0 if mailctl's tables are missing. Unless `mayBeMarked`, throws `StoreError` "moved" for a marked database.
+ * Unless `mayBeNewer`, throws "not_a_database" for a server that is too old, and "newer_schema" for a newer schema.
  */
 export async function readVersion(
 	sql: Sql,

@@ -165,10 +165,7 @@ async function settleApart({ step }: Steps, { settlements }: Command<'settle'>) 
 
 type PutBatch = (command: Command<'putImportBatch'>) => Promise<ImportAck>;
 
-/**
- * Inserts without looking addresses up, which is a tenth faster while all rows are new. If an address exists, repeats
- * the batch with look-ups.
- */
+/** Inserts without looking addresses up, which is a tenth faster while all rows are new. */
 function expectingNew(put: PutBatch): PutBatch {
 	return (command) =>
 		put({ ...command, expects_new: true }).catch((error: unknown) => {

@@ -149,8 +149,8 @@ export function createDatabaseClock(machine: Clock): DatabaseClock {
 			if (steady === undefined) return;
 			const asked = steady();
 			const found = await sql.number(serverClock);
-			// The server read its clock between question and answer, which bounds the offset. Keep an offset within the
-			// bounds, so that the clock does not jump.
+			// The server read its clock between `asked` and now, so the offset is between `least` and `most`. Keep the
+			// previous offset if it is in this range, so that the clock does not jump.
 			const [least, most] = [found - steady(), found - asked];
 			if (ahead === null || ahead < least || ahead > most) ahead = Math.round((least + most) / 2);
 		},

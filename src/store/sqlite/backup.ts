@@ -192,7 +192,7 @@ function within(copy: string, name: string, change: (db: Database.Database) => v
 	}
 }
 
-/** Removes a second hard link to `file`, which a killed restore left. Writes would change the file under both names. */
+/** Removes a second hard link to `file` that a killed restore left. A write would change the file under both names. */
 export async function removeSecondNames(file: string, prefix: string): Promise<void> {
 	const own = statSync(file, { throwIfNoEntry: false });
 	if (own === undefined || own.nlink < 2) return;

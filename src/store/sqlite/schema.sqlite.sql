@@ -80,7 +80,7 @@ CREATE TABLE counters (
 
 -- Lists and their subscribers ---------------------------------------------------------------------------------------
 
--- Recipients see `public_name` instead of the name; NULL: the name itself.
+-- Recipients see `public_name`. If it is NULL, they see `name`.
 CREATE TABLE lists (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
 	name TEXT NOT NULL,
@@ -129,7 +129,6 @@ CREATE TABLE subscribers (
 ) STRICT;
 -- The address comes first, so that one index serves uniqueness and "in which lists is this address".
 CREATE UNIQUE INDEX subscribers_by_key ON subscribers (email_key, list_id);
--- Exports and queries for pages of results read the subscribers of a list by id.
 CREATE INDEX subscribers_of_list ON subscribers (list_id);
 CREATE INDEX subscribers_soft_bouncing ON subscribers (email_key) WHERE soft_bounces > 0;
 
@@ -304,7 +303,7 @@ CREATE TABLE campaigns (
 -- A lease first serves the campaign that has waited longest.
 CREATE INDEX campaigns_open ON campaigns (last_leased_at) WHERE has_open_work = 1;
 
--- How far each list of a campaign has been expanded. `counts` is JSON: how many people were left out, by reason.
+-- How far each list of a campaign has been expanded. `counts` is a `ListCounts` as JSON.
 CREATE TABLE campaign_lists (
 	campaign_seq INTEGER NOT NULL REFERENCES campaigns (seq),
 	list_id INTEGER NOT NULL,
@@ -484,7 +483,7 @@ CREATE TABLE limit_uses (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX limit_uses_by_end ON limit_uses (until);
 
--- Messages that are set aside for a limit. Their `wake_at` is the largest integer, so that no lease finds them.
+-- Messages that wait because a limit is full. Their `wake_at` is the largest integer, so that no lease finds them.
 CREATE TABLE limit_waiting (
 	message_id INTEGER PRIMARY KEY,
 	limit_key TEXT NOT NULL,
@@ -492,7 +491,7 @@ CREATE TABLE limit_waiting (
 ) STRICT;
 CREATE INDEX limit_waiting_in_order ON limit_waiting (limit_key, is_bulk, message_id);
 
--- Limits for which messages are set aside. A lease checks the limit again at `room_at`.
+-- Limits that have messages in `limit_waiting`. At `room_at`, a lease checks the limit again.
 CREATE TABLE limit_rooms (
 	limit_key TEXT NOT NULL PRIMARY KEY,
 	room_at INTEGER NOT NULL,
@@ -684,7 +683,7 @@ CREATE TABLE webhooks (
 	stopped_at INTEGER
 ) STRICT;
 
--- `due_at` is when a sender may take the row: its due time, or the end of its lease. It is NULL once the row is final.
+-- `due_at` is when a worker may take the row: its due time, or the end of its lease. It is NULL once the row is final.
 -- `attempts_before` counts the attempts before the last replay, which restarts the schedule.
 CREATE TABLE webhook_deliveries (
 	id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -714,7 +713,7 @@ CREATE INDEX webhook_deliveries_of_message ON webhook_deliveries (message_id);
 -- The webhook comes first, so that a webhook with a million due rows does not delay the others.
 CREATE INDEX webhook_deliveries_turn ON webhook_deliveries (webhook_id, due_at) WHERE due_at IS NOT NULL;
 
--- One row per call. `status_code` is NULL if no answer came; `error` says why.
+-- `status_code` is NULL if no answer came; `error` says why.
 CREATE TABLE webhook_attempts (
 	delivery_id INTEGER NOT NULL,
 	number INTEGER NOT NULL,

@@ -40,7 +40,7 @@ const dialect: Dialect = {
 	isReadOnly: 'SELECT 0',
 	databaseSize: 'SELECT page_count * page_size FROM pragma_page_count, pragma_page_size',
 	freeSize: 'SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size',
-	// Returns nothing for large databases, because it reads every page: a quarter of a second for 128 MiB.
+	// Returns no rows above 128 MiB, because the query would read every page. 128 MiB take a quarter of a second.
 	tableSizes: `SELECT coalesce(t.tbl_name, d.name) AS name, sum(d.pgsize) AS bytes
 		FROM pragma_page_count p
 		CROSS JOIN dbstat d

@@ -297,7 +297,7 @@ interface ReadingConnection {
 	core: Core;
 }
 
-/** After this time, reads wait for a turn of the event loop, so that they do not delay signals and progress. */
+/** After this time, the next read waits for a new turn of the event loop, which then handles signals and progress. */
 const longestTurn: Micros = 50 * microsPerMs;
 
 export function createReads({ db, path, core }: ReadingConnection): Reads {
@@ -337,9 +337,9 @@ const smallestStep: Micros = microsPerSecond;
 const longestBehind: Micros = 600 * microsPerSecond;
 
 /**
- * Follows steps of the machine's clock (NTP, a machine that slept). The database stores how far the clock is ahead of
- * the steady clock. After a step, the first process that writes moves the queue's times, so that leases and waits keep
- * their length.
+ * Follows steps of the machine's clock, which come from NTP or from the machine's sleep. The database stores how far
+ * the clock is ahead of the steady clock. After a step, the first process that writes moves the queue's times, so that
+ * leases and waits keep their length.
  */
 class KeptClock {
 	readonly #clock: Clock;
@@ -426,8 +426,8 @@ function readBoot(): string {
 }
 
 /**
- * Due messages stay due, and other messages wait as long as before. After a step back, a due message may have a time
- * later than `now`, so that time moves too. A million rows take six seconds.
+ * Due messages stay due, and other messages wait as long as before. After a step back, a message that was due may have
+ * a time after `now`. Its time moves too. A million rows take six seconds.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;

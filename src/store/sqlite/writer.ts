@@ -266,7 +266,7 @@ function rejectAll(operations: readonly Pending[], error: unknown): void {
 }
 
 const mebibyte = 1_048_576;
-/** If less space is free, each group begins with a checkpoint. When the disk fills up, the log then has one group. */
+/** If less space than this is free, each group begins with a checkpoint, so that the log has at most one group. */
 const spareBytes = 512 * mebibyte;
 const smallBytes = mebibyte / 4;
 const heldBytes = 16 * mebibyte;

@@ -69,8 +69,8 @@ async function expectRoad(call: Call, write: (text: string) => Promise<string>, 
 	expect((await call(['diff', ...words])).code).toBe(0);
 }
 
-describe('apply and diff', () => {
-	it('show or make the changes that a database needs to match a file', async () => {
+describe('mailctl apply', () => {
+	it('makes the changes that diff shows, after which the database matches the file', async () => {
 		const { run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const settings = 'settings: { time_zone: Europe/Oslo }\n';
@@ -78,7 +78,7 @@ describe('apply and diff', () => {
 		expect(await run(['engine', 'settings', 'get', 'time_zone'])).toMatchObject({ stdout: 'Europe/Oslo\n' });
 	});
 
-	it('show or make the changes that a mailctl server needs to match a file', async () => {
+	it('makes the changes that diff shows, after which the mailctl server matches the file', async () => {
 		const { db, run, write } = await place();
 		await run(['senders', 'remove', 'news@example.com', '-y']);
 		const server = await startServer(db, ['--no-worker']);
@@ -91,7 +91,7 @@ describe('apply and diff', () => {
 	});
 
 	it.skipIf(noDjango !== null)(
-		'show or make the changes that another service needs to match a file, but reject templates',
+		'makes the changes that diff shows on another service, but rejects templates',
 		async () => {
 			const { write } = await place();
 			const django = await startDjango();
@@ -106,7 +106,7 @@ describe('apply and diff', () => {
 		},
 	);
 
-	it('print how many subscribers a list has before they prune the list', async () => {
+	it('needs --confirm prune to delete lists, and prints how many subscribers a list has', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['Readers', 'Nobody'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);
@@ -130,7 +130,7 @@ describe('apply and diff', () => {
 		expect(stderr).toBe('created 1 field and 1 list, deleted 2 lists\n');
 	});
 
-	it('set and clear the public name of a list', async () => {
+	it('sets and clears the public name of a list', async () => {
 		const { run, write } = await place();
 		const list = (more: string) =>
 			`lists:\n  - {name: A, email_reason: r${more}}\n  - {name: B, email_reason: r}\n`;
@@ -180,7 +180,7 @@ describe('apply and diff', () => {
 		['settings: {colour: red}', 'unknown setting "colour"'],
 		['[1, 2]', 'must have keys with values'],
 		['lists:\n\t- name: A', ':2:1: Tabs are not allowed as indentation'],
-	])('reject the file %j and print the position of the error', async (text, words) => {
+	])('rejects the file %j and prints the position of the error', async (text, words) => {
 		const { run, write } = await place();
 		const file = await write(`${text}\n`);
 		const { code, stderr } = await run(['apply', '-f', file, '-o', 'json']);
@@ -191,7 +191,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('reject an invalid setting before they change anything', async () => {
+	it('rejects an invalid setting before it changes anything', async () => {
 		const { run, write } = await place();
 		const text = 'lists: [{name: A, email_reason: r}]\nsettings: {page_color: 0b6e4f}\n';
 		expect(await run(['apply', '-f', await write(text)])).toMatchObject({
@@ -201,7 +201,7 @@ describe('apply and diff', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('stop at a rejected change, and resume there once the user has corrected the file', async () => {
+	it('stops at a rejected change, and makes only this change once the user has corrected the file', async () => {
 		const { run, write } = await place();
 		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
 		const { code, stderr } = await run(['apply', '-f', file]);

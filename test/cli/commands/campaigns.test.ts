@@ -32,7 +32,7 @@ interface Sent {
 }
 
 describe('mailctl campaigns', () => {
-	it('prints that the queue is paused, unless the token has only the scope read', async () => {
+	it('prints that the queue is paused, unless the token’s only scope is "read"', async () => {
 		await project.run(['engine', 'queue', 'pause']);
 		const sent = await project.run([...agreed, '--no-wait']);
 		const hint = `hint: the queue is paused: mailctl --db ${project.db} engine queue resume\n`;
@@ -179,10 +179,10 @@ describe('mailctl campaigns', () => {
 		});
 		expect(await project.json(['campaigns', 'list', '--limit', '1'])).toMatchObject([counts]);
 		const { stdout } = await project.run(['campaigns', 'get', name, '-o', 'table']);
-		expect(stdout).toContain('MESSAGES       3 sent; 1 added by send --to\n');
+		expect(stdout).toContain('MESSAGES       3 sent; 1 of them from send --to\n');
 	});
 
-	it('accepts the UUID of a single send call, and shows the call’s outcome', async () => {
+	it('accepts the UUID of a send without --campaign, and shows the outcome of this send', async () => {
 		await project.json(['suppressions', 'add', 'dan@example.com', '--reason', 'UNSUBSCRIBED', '--yes']);
 		const bulk = [...single, '--to', 'dan@example.com', '--bulk', '--yes'];
 		const { stderr } = await project.run(bulk);

@@ -22,18 +22,12 @@ describe('mailctl demo', () => {
 		expect(await readdir(home)).toEqual([]);
 	});
 
-	it('shows a mail, and a report that fits 80 columns', async () => {
-		const { code, stdout } = await cli(['demo', '-q'], { columns: 80 });
-		expect(code).toBe(0);
-		expect(stdout).toContain('One of the 1,000 mails that arrived:');
-		expect(stdout).toContain('The report:');
-		const report = stdout.slice(stdout.indexOf('The report:'), stdout.indexOf('The commands:'));
-		expect(Math.max(...report.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
-	});
-
-	it.each([40, 80])('fits its text into %i columns', async (columns) => {
+	it.each([40, 80])('shows a mail and a report, and fits its text into %i columns', async (columns) => {
 		const { code, stdout } = await cli(['demo', '-q', '--no-color'], { columns });
-		expect(code).toBe(0);
+		expect({ code, stdout }).toEqual({
+			code: 0,
+			stdout: expect.stringMatching(/One of the 1,000 mails that arrived:\s.*\nThe report:\n/s),
+		});
 		const lines = stdout.split('\n');
 		// The demo does not break a word that is wider than the terminal.
 		const long = lines.filter((line) => line.length >= columns + 1 && line.trim().includes(' '));

@@ -284,7 +284,7 @@ describe('the token of a profile', () => {
 		});
 	});
 
-	it('is dropped when the base URL moves to another origin', async () => {
+	it('is deleted when the user changes the base URL to another origin', async () => {
 		const home = await homeWith({ profiles: { prod: { baseUrl: url } } }, stored);
 		await run(home, ['config', 'set', 'baseUrl', `${url}/api`, '-p', 'prod']);
 		expect(await readFileOf(home, 'credentials.json')).toEqual(stored);
@@ -308,7 +308,7 @@ describe('the token of a profile', () => {
 			code: 0,
 			document: { profile: 'prod', removed: true },
 		});
-		expect(said({ stderr })).toEqual([{ warning: 'MAILCTL_TOKEN is set, and still used' }]);
+		expect(said({ stderr })).toEqual([{ warning: 'MAILCTL_TOKEN is set, and mailctl still uses it' }]);
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 		const again = await run(home, ['logout', '-o', 'json']);
 		expect(JSON.parse(again.stdout)).toEqual({ profile: 'prod', removed: false });

@@ -82,7 +82,7 @@ describe('a mail server’s refusal of the sender', () => {
 		expect(await project.json(['worker', '--drain'])).toMatchObject({ sent: 12 });
 	});
 
-	it('defers the messages, which "campaigns resume" tries again at once', async () => {
+	it('makes mailctl defer the messages, and "campaigns resume" queues these messages again at once', async () => {
 		const { project, refusal } = await start();
 		refusal.push({ phase: 'MAIL', answer: '553 Sender unknown' });
 		expect((await project.run(send)).code).toBe(14);

@@ -89,7 +89,7 @@ describe('mailctl report', () => {
 		expect((await project.run(['report', '--fail-if', test, ...now, '-q'])).code).toBe(code);
 	});
 
-	it('prints no columns about bots with --human', async () => {
+	it('omits the columns about bots if --human is given', async () => {
 		expect((await project.run(['report', '--last', '1d', ...now, '-o', 'csv', '--human'])).stdout).toBe(
 			'date,sent,opened,clicked,unsubscribed,complained,softbounced,hardbounced,created\r\n2026-11-07,3,0,0,0,0,0,0,3\r\n',
 		);
@@ -153,7 +153,7 @@ describe('mailctl report', () => {
 	});
 
 	describe('on a service without extensions', () => {
-		it('counts the days of --last back from the last day of the service’s default report', async () => {
+		it('ends the period of --last on the last day of the service’s default report', async () => {
 			const asked: unknown[] = [];
 			const connect = stripped({
 				change: (api) => ({

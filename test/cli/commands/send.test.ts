@@ -59,7 +59,7 @@ describe('mailctl send', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: with several --to, --cc and --bcc would get a copy of each message\nhint: add --cc-each to send all these copies\n',
+				'error: each --cc and --bcc address would get one copy for each --to\nhint: to send all the copies, add --cc-each\n',
 		});
 		expect(await project.json([...words, '--cc-each'])).toMatchObject({ messages_created: 2 });
 		expect(sink.received.map(({ to }) => to.length)).toEqual([2, 2]);

@@ -42,7 +42,7 @@ describe('mailctl senders', () => {
 			'error: "n@example.com\\r\\nBcc: x@example.com" is not an e-mail address: it has an invisible character, U+000D\n',
 		],
 		[5, 'news@example.com', 'error: from_email: This field must be unique. (news@example.com)\n'],
-	])('add exits with %i for %j and quotes this address', async (code, address, stderr) => {
+	])('exits with %i if the user adds %j, and quotes this address', async (code, address, stderr) => {
 		expect(await project.run(['senders', 'add', address])).toEqual({ code, stdout: '', stderr });
 		expect((await project.run(['senders', 'add', address, '-n'])).code).toBe(code);
 		expect(await project.json(['senders', 'list'])).toEqual([news]);
@@ -75,7 +75,7 @@ describe('mailctl senders', () => {
 		['senders', 'add', 'a@example.com'],
 		['senders', 'remove', 'a@example.com', '-y'],
 		['send', '--from', 'a@example.com', '--to', 'b@example.com', '--subject', 'S', '--text', 'T', '-n'],
-	])('reports that the service does not list senders, but allows a dry run of send: %s %s %s %s', async (...words) => {
+	])('exits with 2 on a service that lists no senders, except for a dry run of send: %s %s %s %s', async (...words) => {
 		const service = createServer((_, response) => response.writeHead(404).end('<h1>Not Found</h1>'));
 		await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
 		const at = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;

@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('reads the corrected rejects file of %s without --ignore-unknown', async (name, text) => {
+		])('needs no --ignore-unknown for the corrected rejects file of %s', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({
@@ -342,7 +342,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each(['csv', 'ndjson'] as const)('writes the same %s file after an import', async (format) => {
+		it.each(['csv', 'ndjson'] as const)('writes the %s file again that it imported', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

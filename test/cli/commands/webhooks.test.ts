@@ -141,7 +141,7 @@ describe('mailctl webhooks', () => {
 		expect(await project.json(['webhooks', 'list'])).toMatchObject([{ id: 2 }]);
 	});
 
-	it('shows the state of webhooks, but not on another service', async () => {
+	it('shows the state of webhooks only if the service is mailctl', async () => {
 		await project.json(create());
 		expect((await project.run(['webhooks', 'list', '--fields', 'id,state'])).stdout).toBe('1\tactive\n');
 		const elsewhere = { connect: stripped() };

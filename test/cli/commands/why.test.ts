@@ -191,7 +191,7 @@ describe('mailctl why', () => {
 		);
 	});
 
-	it('prints that the queue is paused if a message is due', async () => {
+	it('suggests the command `engine queue resume` if a message is due and the queue is paused', async () => {
 		await project.run(['engine', 'queue', 'pause', ...later]);
 		await send('lee@example.com');
 		const { stdout, stderr } = await why('lee@example.com');
@@ -233,11 +233,11 @@ describe('mailctl why', () => {
 			expect(messages[0]).toMatchObject({ subject: 'Zoe, news of #22' });
 		});
 
-		it('fits one screen, with the history of the newest message and the command for all messages', async () => {
+		it('prints fewer than 24 lines, with the history of the newest message and a hint to --all', async () => {
 			const shown = await page();
 			expect(shown.split('\n').length).toBeLessThan(24);
 			expect(shown.match(/1\. 2026-12-.* sent/g)).toHaveLength(1);
-			expect(shown).toContain('replies, opens and clicks of all: --all');
+			expect(shown).toContain('replies, opens and clicks of all messages: --all');
 			expect((await page('--all')).match(/1\. 2026-12-.* sent/g)).toHaveLength(4);
 		});
 	});

@@ -162,7 +162,7 @@ describe('clearing a list', () => {
 	});
 });
 
-describe('a field whose number of subscribers is unknown', () => {
+describe('a field with an unknown number of subscribers', () => {
 	const connect = stripped();
 
 	it('can be deleted only with --confirm VARIABLE', async () => {
@@ -178,7 +178,7 @@ describe('a field whose number of subscribers is unknown', () => {
 		expect(await project.json(['fields', 'list'])).toMatchObject([{ variable: 'city' }]);
 	});
 
-	it('can get another variable only with --confirm VARIABLE, but another name without it', async () => {
+	it('gets a new variable only with --confirm VARIABLE, but a new name without --confirm', async () => {
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect((await project.run([...rename, '-y'], { connect })).code).toBe(2);
 		expect((await project.run(['fields', 'update', 'city', '--name', 'Town'], { connect })).code).toBe(0);

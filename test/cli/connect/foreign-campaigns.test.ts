@@ -339,7 +339,7 @@ describe('delivering through another service', () => {
 		]);
 	});
 
-	it('finishes the calls in flight when it is stopped', async () => {
+	it('finishes the calls in flight after the caller aborts the delivery', async () => {
 		const stop = new AbortController();
 		const { campaigns, service } = await setUp({
 			react: (_request, number) => {
@@ -377,7 +377,7 @@ describe('a campaign of several send requests for another service', () => {
 		text_body: 'T',
 	};
 
-	it('sends valid requests unchanged, but rejects the same mail to the same recipient', async () => {
+	it('sends valid requests unchanged, but rejects a request that repeats a mail to the same recipient', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {

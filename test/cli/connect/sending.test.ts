@@ -6,7 +6,7 @@ import type { DeliverOptions } from '../../../src/cli/frame/connection.js';
 import { openStore } from '../../../src/store/open.js';
 import { eventually } from '../../support/eventually.js';
 
-it('a worker does not keep the reason of a manual pause, because the database stores it', async () => {
+it('a worker stores no reason for a manual pause, because the engine reads this pause from the database', async () => {
 	const store = await openStore(':memory:', { clock: systemClock, mode: 'create' });
 	onTestFinished(() => store.close());
 	await store.writes.putSettings({ values: { smtp_url: 'smtp://127.0.0.1:2525' }, now: systemClock.now() });

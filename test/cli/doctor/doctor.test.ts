@@ -216,7 +216,7 @@ describe('permissions of files', () => {
 		return findings.flatMap(({ check, ...rest }) => (check === 'config.access' ? [rest] : []));
 	}
 
-	it('are a problem if everyone can read a database; doctor prints one command for all its files', async () => {
+	it('are a problem if everyone can read a database; doctor prints one command for all files of the database', async () => {
 		const writer = new Database(project.db);
 		onTestFinished(() => void writer.close());
 		writer.exec("INSERT INTO settings VALUES ('time_zone', 'UTC', 1)");
@@ -266,7 +266,7 @@ describe('permissions of files', () => {
 	it.each([
 		['the configuration, which decides where tokens are sent', '/config.json', 0o666, 'chmod 600'],
 		['the configuration folder', '', 0o777, 'chmod go-w'],
-	])('are also checked for %s', async (_, name, mode, fix) => {
+	])('are checked for %s', async (_, name, mode, fix) => {
 		const home = await makeHome();
 		const folder = join(home, '.config/mailctl');
 		await mkdir(folder, { recursive: true, mode: 0o700 });

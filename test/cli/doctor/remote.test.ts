@@ -47,7 +47,7 @@ describe('doctor on a mailctl server', () => {
 	});
 	afterAll(() => served.close());
 
-	it('finds no problem, but warns about a token that may not read lists', async () => {
+	it('finds no problem, but warns if the token lacks the permission to read lists', async () => {
 		const project = await makeProject({ smtp: 1 });
 		const server = await startServer(project.db);
 		open.push(server.stop);
@@ -365,7 +365,7 @@ describe('the connection to a server', () => {
 		expect(levels).toMatchObject({ 'connection.url': 'ok' });
 	});
 
-	it('uses the proxy of the environment, except for hosts in NO_PROXY', async () => {
+	it('uses HTTPS_PROXY except for hosts in NO_PROXY, and uses --proxy for every host', async () => {
 		const proxy = 'http://127.0.0.1:9';
 		const way = async (env: Record<string, string>, more: readonly string[] = []) =>
 			(await doctor('https://nowhere.invalid', [...connection, ...more], { env })).of(
@@ -406,7 +406,7 @@ describe('the certificate of a server', () => {
 		expect(await certificate(server)).toMatchObject({
 			level: 'problem',
 			message: expect.stringMatching(message),
-			fix: 'if you run your own authority, add --ca-cert FILE',
+			fix: 'if you run your own certificate authority, add --ca-cert FILE',
 		});
 	});
 });

@@ -38,7 +38,7 @@ describe('the settings for sending', () => {
 	});
 	const set = (name: string, value: string) => project.json(['engine', 'settings', 'set', name, value]);
 
-	it('are a problem without a sender or a mail server, and doctor prints the command that adds one', async () => {
+	it('are a problem if the sender or the mail server is missing, and doctor prints the command that adds it', async () => {
 		const line = `mailctl --db ${project.db}`;
 		expect(await found(project.db, 'settings.senders')).toEqual([
 			{
@@ -204,7 +204,7 @@ describe('the mail server', () => {
 	it.each([
 		['after STARTTLS', required, { disabledCommands: [] }],
 		['from the first byte', (port: number) => `smtps://127.0.0.1:${port}`, { secure: true }],
-	])('with TLS %s is trusted once smtp_ca contains its CA', async (_, url, options) => {
+	])('with TLS %s is trusted after the user adds its CA to smtp_ca', async (_, url, options) => {
 		const { ca, cert, key } = await makeCertificates(['DNS:mail.example.com', 'IP:127.0.0.1']);
 		const project = await on(await startSmtpSink({ cert, key, ...options }), url);
 		expect(await found(project.db, 'smtp.login')).toEqual([
@@ -272,7 +272,7 @@ describe('doctor’s check of the queue', () => {
 		expect(await found(db, 'queue.paused')).toMatchObject([
 			{
 				message: expect.stringMatching(
-					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait, which may have been sent since$/,
+					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait, which may have been sent since the backup$/,
 				),
 				fix: [
 					'messages sent after the backup are queued again: cancel them, then resume:',
@@ -289,7 +289,7 @@ describe('doctor’s check of the queue', () => {
 
 	const login = 'set the right password, test it, then resume:';
 	const server = 'fix the cause, test the mail server, then resume:';
-	const sender = 'allow the sender at the mail server, or use another one, then resume:';
+	const sender = 'allow the sender at the mail server, or use another sender, then resume:';
 
 	it.each([
 		['auth: 535 5.7.8 wrong password', login, 'engine init --smtp-password-file FILE'],
@@ -419,7 +419,7 @@ describe('doctor’s check of the queue', () => {
 			{
 				level: 'problem',
 				message: expect.stringMatching(
-					/^this machine's clock shows .* UTC, but a record has the time .* UTC$/,
+					/^this machine's clock shows .* UTC, but a record was written at .* UTC$/,
 				),
 			},
 		]);

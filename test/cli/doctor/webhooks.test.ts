@@ -110,7 +110,7 @@ describe('a webhook', () => {
 		});
 	});
 
-	it('is fine after a later call succeeds, unless an earlier call has been failing for over a day', async () => {
+	it('is fine if one call fails and a later call succeeds, unless the first has been failing for over a day', async () => {
 		const taken = { kind: 'delivered' as const, answer: { ...answer, status: 204 } };
 		expect((await found(await notified(again(0), ago(3), taken))).findings).toMatchObject([{ level: 'ok' }]);
 		expect((await found(await notified(again(0), ago(30), taken))).findings).toMatchObject([

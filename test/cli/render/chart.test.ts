@@ -29,7 +29,7 @@ describe('the bar chart', () => {
 		}
 	});
 
-	it.each([3, 11, 21, 1_137, 5_001, 61_000])('draws a single bar of %i along most of the axis', (sent) => {
+	it.each([3, 11, 21, 1_137, 5_001, 61_000])('draws the only bar (%i) across most of the axis', (sent) => {
 		const lines = barChart([{ date: 'a', sent, opened: 0 }], { width: 80, unicode: true });
 		const filled = lines[1]?.match(/█/g)?.length ?? 0;
 		expect(filled / (lines.at(-2) ?? '').trim().length).toBeGreaterThanOrEqual(0.74);

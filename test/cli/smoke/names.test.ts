@@ -37,11 +37,11 @@ describe('the names of records that smoke creates', () => {
 		['webhook', 'https://mailctl-smoke.invalid/in'],
 		['webhook', 'https://example.com/?mailctl-smoke-20261121T081237-3fa9c2'],
 		['list', null],
-	] as const)('do not match the name that a user gave a %s: %s', (kind, name) => {
+	] as const)('do not include the name of a user’s own %s: %s', (kind, name) => {
 		expect(isOfRun(kind, name, null)).toBe(false);
 	});
 
-	it('do not match the id of another run', () => {
+	it('are not recognized as names of another run', () => {
 		expect(isOfRun('list', names.list, '20261121T081237-aaaaaa')).toBe(false);
 	});
 });

@@ -70,7 +70,7 @@ describe('smoke on a database', () => {
 			/^\/nowhere\/at\/all\.xml cannot be written: there is no folder/,
 		],
 		[['--report-file', tmpdir()], `${tmpdir()} is a directory`],
-	])('rejects %j without a request', async (words, message) => {
+	])('rejects the options %j and runs no check', async (words, message) => {
 		const result = await project.run(['smoke', ...words, '-o', 'json']);
 		expect({ code: result.code, stdout: result.stdout }).toEqual({ code: 2, stdout: '' });
 		const said = errorOf(result)['message'];
@@ -210,7 +210,7 @@ describe('smoke with a restricted profile', () => {
 		const { code, stderr } = await run(['--send-to', 'sink@example.org', '--from', 'news@example.com']);
 		expect({ code, stderr }).toEqual({
 			code: 2,
-			stderr: expect.stringContaining('this profile may not write to sink@example.org'),
+			stderr: expect.stringContaining('this profile may not send to sink@example.org'),
 		});
 	});
 });

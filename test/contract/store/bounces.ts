@@ -138,7 +138,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['victim@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('is hard for the recipient’s mailbox at a subdomain, and soft for another mailbox or domain', async () => {
+		it('is hard if it names the recipient’s mailbox at a subdomain, and soft if it names another mailbox or domain', async () => {
 			const byHost = async (address: string) =>
 				store.writes.recordReport(report(await sent('ann@example.org'), [failed(address)]));
 			expect(await byHost('joann@mx1.example.org')).toMatchObject({ effect: 'soft_bounce' });

@@ -128,7 +128,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + 2 * hour })).toEqual([]);
 		});
 
-		it('cannot be deleted with the option forget, because its calls count as released', async () => {
+		it('cannot be canceled with forget: true, because its messages count as released', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			expect(await store.writes.cancelCampaign({ campaign, forget: true, now: noon })).toEqual({
 				kind: 'released',

@@ -109,7 +109,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
 			['a list', () => store.writes.deleteList({ id: list_id, now: noon })],
 			['a subscriber', () => store.writes.deleteSubscriber({ list_id, id: 1, now: noon })],
-		])('send no leased message after a client cancels or deletes this: %s', async (what, cancel) => {
+		])('do not send the leased messages of a canceled or deleted object: %s', async (what, cancel) => {
 			const campaign = what === 'send calls' ? newUuid() : await releasedCampaign(store, list_id, 'job');
 			if (what === 'send calls')
 				await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK', campaign });
@@ -127,7 +127,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			expect(later.map(({ message }) => message).filter((id) => gone.includes(id))).toEqual([]);
 		});
 
-		it('have a separate count of messages that send calls added, before and after the release', async () => {
+		it('count the messages of send calls and of batches separately, before and after the release', async () => {
 			const campaign = await staged('job');
 			const page = { page: 1, page_size: 9, key: 'job', now: noon };
 			const told = async () => ({
@@ -220,7 +220,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			return (await lease(store)).map((leased) => [leased.to, leased.variables]);
 		};
 
-		it('do not include rows of an added list in their row numbers, and stage nobody twice', async () => {
+		it('have row numbers that do not count the subscribers of an added list, and stage nobody twice', async () => {
 			const list_id = await newList(store);
 			for (const who of ['a', 'b']) await newSubscriber(store, list_id, `${who}@example.org`);
 			const id = await opened();
@@ -238,7 +238,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			expect(await countsOf(id)).toEqual({ staged: 3, suppressed: 0, rejected: 1, left_out: 1 });
 		});
 
-		it('take meta from the subscribers of the campaign’s list, and skip inactive subscribers', async () => {
+		it('use the meta values of the subscribers of the campaign’s list, and skip its inactive subscribers', async () => {
 			await newField(store, 'city');
 			const [news, other] = [await newList(store), await newList(store, 'Other')];
 			await newSubscriber(store, news, 'a@example.org', { meta: { city: 'Oslo' } });

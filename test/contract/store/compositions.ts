@@ -41,14 +41,14 @@ export function describeCompositions(open: OpenEmpty): void {
 		};
 		const unfinished = async (now = noon) => (await store.reads.queueState({ now })).unfinished;
 
-		it('is suspect after a lost lease, but is reported only if a worker began to compose it', async () => {
+		it('is suspect after a lost lease, but is not in the list of crashes if no worker began to compose it', async () => {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 			for (const times of [1, 2, 3])
 				expect(await leased(noon + times * hour)).toMatchObject({ is_suspect: true });
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('waits a minute after each crash, and is reported', async () => {
+		it('waits a minute after a crash, and is in the list of crashes', async () => {
 			const again = await dieAt(noon);
 			expect(await stateOf(store, id)).toBe('queued');
 			expect(await unfinished()).toEqual([{ message: id, state: 'queued', deaths: 1, due_at: again }]);
@@ -68,7 +68,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await store.reads.nextDue({ scope: null })).toBeNull();
 		});
 
-		it('is not reported if the worker crashed after composing it', async () => {
+		it('is not in the list of crashes if the worker crashed after composing it', async () => {
 			const first = await leased(noon);
 			await store.queue.beginComposing(first);
 			await store.queue.endComposing(first);
@@ -76,7 +76,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await unfinished(noon + hour)).toEqual([]);
 		});
 
-		it('loses its counted crash if a slow worker finishes composing it after the lease expires', async () => {
+		it('gets a lower crash count when a slow worker finishes composing it after its lease expired', async () => {
 			const slow = await leased(noon);
 			await store.queue.beginComposing(slow);
 			expect(await lease(store, { now: noon + hour })).toEqual([]);
@@ -93,14 +93,14 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 		});
 
-		it('is not reported if a worker begins to compose it after losing the lease', async () => {
+		it('is not in the list of crashes if a worker begins to compose it after losing the lease', async () => {
 			const first = await leased(noon);
 			await leased(noon + hour);
 			await store.queue.beginComposing(first);
 			expect(await unfinished()).toEqual([]);
 		});
 
-		it('loses its counted crash when a person retries it', async () => {
+		it('has a crash count of zero after a person retries it', async () => {
 			const again = await dieAt(noon);
 			await store.writes.changeMessage({ id, action: 'retry', now: noon + hour });
 			expect(await unfinished()).toEqual([]);
@@ -108,7 +108,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await stateOf(store, id)).toBe('queued');
 		});
 
-		it('is no longer reported after a worker records an outcome', async () => {
+		it('is no longer in the list of crashes after a worker records an outcome', async () => {
 			const { message, fence } = await leased(await dieAt(noon));
 			await store.queue.beginComposing({ message, fence });
 			await store.queue.endComposing({ message, fence });

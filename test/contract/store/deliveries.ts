@@ -59,7 +59,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			return { hook, message, leased };
 		};
 
-		it('are created for webhooks of the event’s type, with the documented body (32)', async () => {
+		it('are created only for webhooks of the event’s type, with the body of api-decisions 32', async () => {
 			await hookOf('UNSUBSCRIBED');
 			const hook = await hookOf('OPENED');
 			const message = await sent({ tag: 'spring' });
@@ -198,7 +198,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			expect(await lease({ now: noon + hour })).toHaveLength(1);
 		});
 
-		it('are replayed in slices, and the last slice restarts a stopped webhook', async () => {
+		it('can be replayed in several calls, and the last call restarts a stopped webhook', async () => {
 			const { hook, leased } = await one();
 			for (let count = 0; count < 3; count++) await opened(await sent());
 			await settle(leased, { kind: 'gone', answer: { ...failing, status: 410 }, url: leased.url });

@@ -100,7 +100,7 @@ export function describeErasures(open: OpenEmpty): void {
 			expect((await lease(store)).map(({ to }) => to)).toEqual(['bob@example.org']);
 		});
 
-		it('removes the address from copies and Reply-To of messages to others', async () => {
+		it('removes the address from the cc, bcc and Reply-To of messages to other people', async () => {
 			const envelope = { from: 'desk@example.org', headers: {} };
 			const copies = { reply_to: ['Ann <Ann@example.org>'], cc: ['joann@example.org'], bcc: [ann] };
 			const { submission } = await send(store, ['bob@example.org'], { envelope: { ...envelope, ...copies } });

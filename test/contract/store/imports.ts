@@ -127,7 +127,7 @@ export function describeImports(open: OpenEmpty): void {
 			expect((await store.reads.getList({ id: list_id }))?.active_subscribers_count).toBe(names.length);
 		});
 
-		it('are answered with list_gone after their list is deleted', async () => {
+		it('get the answer list_gone after a client deletes their list', async () => {
 			const { id } = await session();
 			await store.writes.deleteList({ id: list_id, now: noon });
 			expect(await put(id, 'email', [['a@example.org']])).toEqual({ kind: 'list_gone' });

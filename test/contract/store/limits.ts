@@ -53,7 +53,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: back + hour / slack })).toHaveLength(2);
 		});
 
-		it('count a sent message for one window from its outcome, even if a worker’s clock is behind', async () => {
+		it('count a sent message until one window after its outcome, even if a worker’s clock is behind', async () => {
 			await limit({ send_limit: '2/10s' });
 			await send(store, people('a.test', 4));
 			await settleSent(await lease(store), noon + 3 * second);
@@ -90,7 +90,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await lease(store, { now: noon + second })).toEqual([]);
 		});
 
-		it('with * apply to each domain without its own limit', async () => {
+		it('for the domain * apply separately to each domain that has no other limit', async () => {
 			await limit({ recipient_domain_limits: 'big.test=3/1h, *=1/1h' });
 			await send(
 				store,
@@ -128,7 +128,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(look + second)).toBeNull();
 		});
 
-		it('never make more messages due than they allow', async () => {
+		it('let no message become due before they allow it', async () => {
 			await limit({ recipient_domain_limits: '*=10/10s' });
 			await send(store, people('a.test', 200));
 			await settleSent(await lease(store), noon);
@@ -139,7 +139,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await due(later)).toBe(0);
 		});
 
-		it('no longer delay messages once removed, and at most a thousand messages become due at a time', async () => {
+		it('delay no message after their removal: three leases get the 2,699 waiting messages', async () => {
 			await limit({ recipient_domain_limits: '*=1/1h' });
 			for (const block of ['a', 'b', 'c'])
 				await send(
@@ -199,7 +199,7 @@ export function describeLimits(open: OpenEmpty): void {
 			['send_limit', { send_limit: '2/10s' }, undefined],
 			['a limit per sender', { sender_domain_limits: '*=2/10s' }, undefined],
 			['a limit per recipient domain', { recipient_domain_limits: 'a.test=2/10s' }, undefined],
-		])('count a killed worker’s messages during its lease and for one window after the lease: %s', async (_, values, perSecond) => {
+		])('count the messages of a killed worker until one window after its lease ends: %s', async (_, values, perSecond) => {
 			await limit(values);
 			await send(store, people('a.test', 4));
 			const pace = perSecond === undefined ? {} : { perSecond };
@@ -273,7 +273,7 @@ export function describeLimits(open: OpenEmpty): void {
 			const ids = async (domain: string, count: number) =>
 				(await send(store, people(domain, count))).answer.messages.map(({ id }) => id);
 
-			it('are listed only after a limit is set and used up', async () => {
+			it('do not include a limit that still allows messages', async () => {
 				const [id = ''] = await ids('a.test', 1);
 				expect(await holding(noon)).toEqual([]);
 				expect(await waits(noon)).toEqual([]);
@@ -319,7 +319,7 @@ export function describeLimits(open: OpenEmpty): void {
 				]);
 			});
 
-			it('count leased messages as used, not as waiting', async () => {
+			it('count leased messages against the limit, but not among the waiting messages', async () => {
 				await limit({ recipient_domain_limits: 'a.test=2/1h' });
 				await ids('a.test', 3);
 				await lease(store);

@@ -79,7 +79,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect(again?.date_created).toBe('2026-03-12T12:00:00.000000');
 		});
 
-		it('are added with exactly the counts that compareSuppressions returned before', async () => {
+		it('are created or updated exactly as often as compareSuppressions predicts', async () => {
 			const ends = [noon + day, noon + hour, noon + 2 * day, null, noon + day];
 			const rows = ends.map((expires_at) => row(ann, { expires_at }));
 			const compared = await store.reads.compareSuppressions({ rows, now: noon });
@@ -93,7 +93,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			['UNSUBSCRIBED', 1, 0],
 			['SOFTBOUNCED', 1, 0],
 			['MANUAL', 1, 0],
-		] as const)('with the reason %s allow %d transactional and %d bulk messages (22)', async (reason, single, bulk) => {
+		] as const)('with the reason %s allow %d transactional and %d bulk messages (api-decisions 22)', async (reason, single, bulk) => {
 			await add([row(ann, { reason })]);
 			expect((await send(store, [ann])).answer.messages_created).toBe(single);
 			expect((await send(store, [ann], { type: 'BULK' })).answer.messages_created).toBe(bulk);

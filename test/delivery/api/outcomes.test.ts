@@ -26,7 +26,7 @@ describe('a refused call of a campaign', () => {
 	it.each([
 		'shared',
 		'own',
-	] as const)('ends the run if the service answers 402, payment required (content: %s)', (content) => {
+	] as const)('ends the run if the service answers 402, payment required, to a call with %s content', (content) => {
 		const error = answered(402);
 		const outcome = { kind: 'released', why: 'infrastructure' };
 		expect(settleError(group, content, error)).toEqual({

@@ -116,7 +116,7 @@ describe('a mail that is expensive to read', () => {
 			Buffer.from(`Content-Type: multipart/mixed; boundary=b\n\n${parts.join('\n')}\n--b--\n`, 'latin1'),
 		).parts;
 
-	it('has at most 256 KiB decoded from charsets other than UTF-8', () => {
+	it('is decoded only up to 256 KiB in charsets other than UTF-8', () => {
 		const part = `--b\nContent-Type: text/plain; charset=utf-7\n\n${'+AOk-\n'.repeat(30_000)}`;
 		const [, first, second, third] = partsOf([part, part, part.replace('utf-7', 'utf-8')]);
 		expect([first, second, third].map((one) => one?.lines()[0]?.text)).toEqual(['é', '+AOk-', '+AOk-']);
@@ -162,7 +162,7 @@ describe('the time to read hostile text', () => {
 		}
 	});
 
-	it.each(pieces.map((piece) => [piece]))('is short for mails that repeat %j up to 100 kB', (piece) => {
+	it.each(pieces.map((piece) => [piece]))('is short if a mail contains 100 kB of repeated %j', (piece) => {
 		const text = piece.repeat(100_000 / piece.length);
 		const read = () =>
 			[

@@ -131,7 +131,7 @@ describe('a report in a proprietary form', () => {
 		expect(recipientsOf(japanese)).toEqual([['ann@example.org', 'failed', '5.1.1', 550, true]]);
 	});
 
-	it('yields the position of a recipient: the part, its type and the line', () => {
+	it('gives the position of a recipient: the number and type of the part, and the line', () => {
 		const report = readReport(informal('It was undeliverable.\n\n<ann@example.org>:\n550 5.1.1 no\n'));
 		expect(report).toMatchObject({
 			recipients: [{ place: { part: '1', type: 'text/plain', line: 7 }, diagnostic: '550 5.1.1 no' }],

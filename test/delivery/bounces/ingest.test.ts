@@ -86,7 +86,7 @@ describe('a returned mail', () => {
 		expect(asked).toMatchObject([{ message, matched: 'message_id' }]);
 	});
 
-	it('identified only by Message-ID is a soft bounce if return paths are signed, otherwise hard', async () => {
+	it('matched only by Message-ID is a soft bounce if mailctl signs return paths, otherwise a hard bounce', async () => {
 		const returned = `Message-ID: <${message}@example.com>\nSubject: Hi`;
 		const signed = store(recorded);
 		await signed.ingest(dsn(status, { returned }));

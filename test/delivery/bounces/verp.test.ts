@@ -88,7 +88,7 @@ describe('a return path', () => {
 		expect(createVerp('bounces@example.com', [])).toBeNull();
 	});
 
-	it('is searched for quickly in a text of 50,000 forged return paths', () => {
+	it('is not found in a text of 50,000 forged return paths, and the search ends quickly', () => {
 		const forged = verp('bounces@example.com', [{ id: newKey.id, secret: secret(3) }]).addressFor(message);
 		expect(verp().findIn(`${forged} `.repeat(50_000))).toBeNull();
 	});

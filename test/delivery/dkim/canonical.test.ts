@@ -77,7 +77,7 @@ describe('the fields that a signature covers', () => {
 		expect(names.join(' ')).not.toMatch(/received|return-path|x-mailer/i);
 	});
 
-	it('are listed from the last to the first if they have the same name', () => {
+	it('are in reverse order if they have the same name', () => {
 		const { texts } = of('From: a@example.com\r\nTo: first@x.test\r\nTo: second@x.test');
 		expect(texts).toEqual(['From: a@example.com', 'To: second@x.test', 'To: first@x.test']);
 	});

@@ -91,7 +91,7 @@ describe('the sender of notifications', () => {
 		return (await store.reads.pageDeliveries(asked)).results;
 	};
 
-	it('signs calls that the reference implementation verifies', async () => {
+	it('signs each call, and the reference implementation accepts the signature', async () => {
 		const { calls, url } = await target(status(204));
 		await hookTo(url, { is_auth_enabled: true, login: 'ann', password: 'p' });
 		await openedBy('a@example.org');
@@ -261,7 +261,7 @@ describe('the sender of notifications', () => {
 		expect((await log(hook)).map(({ state }) => state)).toEqual(['delivered', 'delivered', 'delivered']);
 	});
 
-	it('does not call a local address if the setting forbids it', async () => {
+	it('does not call a private address if allowPrivate returns false', async () => {
 		const { calls, url } = await target(status(200));
 		const hook = await hookTo(url);
 		await openedBy('a@example.org');

@@ -86,7 +86,7 @@ describe(`a private address in one of ${forms.length} forms`, () => {
 
 	it.each(
 		forms,
-	)('is not called by a webhook test after the setting forbids private addresses: %s', async (host) => {
+	)('is not called by a webhook test after allow_private_webhooks becomes false: %s', async (host) => {
 		const opened = await connect({ kind: 'local', url: ':memory:', create: true }, dependencies());
 		await opened.local?.settings.set({ allow_private_webhooks: 'true' });
 		const hook = await opened.api.webhooks.create({ url: urlOf(host), type: 'OPENED' }).catch(() => null);

@@ -160,7 +160,7 @@ describe('replies that do not match the commands', () => {
 		expect([state.isClosed, packets.length]).toEqual([true, 1]);
 	});
 
-	it('make the client close the connection if a reply accepts the body before the client sends it', async () => {
+	it('make the client close the connection if they accept a body that the client has not sent', async () => {
 		const { send, hear, packets, ended, state } = talk();
 		send(mailTo('a@example.net'));
 		await hear('250 Ok', '250 Ok', '354 Go', '250 Taken, I am sure');

@@ -17,7 +17,7 @@ function parsed(scope: SendLimit['scope'], text: string): SendLimit[] {
 	return result.limits;
 }
 
-describe('limits', () => {
+describe('sending limits', () => {
 	it.each([
 		['100/1m', 100, 60 * second],
 		['5/s', 5, second],

@@ -54,7 +54,7 @@ describe('an answer outside the contract', () => {
 		['an unknown encoding', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'zstd, gzip' } }],
 		['malformed gzip', { kind: 'json', body: emptyPage, headers: { 'content-encoding': 'gzip' } }],
 		['bytes that are not HTTP', { kind: 'raw', text: '220 mail.example.com ESMTP\r\n' }],
-	])('is the error bad_answer, exit 7: %s', async (_, act) => {
+	])('causes the error bad_answer with exit 7: %s', async (_, act) => {
 		service.answer(act);
 		const error = await failure(client({ remote: { retries: 3 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'bad_answer', message: expect.stringMatching(/\S/) });
@@ -65,7 +65,7 @@ describe('an answer outside the contract', () => {
 	it('causes an error that names the request and the invalid key', async () => {
 		service.answer(json(page({ count: 1, results: [{ id: 1 }] })));
 		const error = await failure(client().api.lists.page({}));
-		expect(error.message).toBe('The answer has no results.0.name that is a text (GET /sub/lists/).');
+		expect(error.message).toBe('The answer has no valid results.0.name: expected a text (GET /sub/lists/).');
 		expect(error.http).toEqual({ status: 200, method: 'GET', path: '/sub/lists/' });
 	});
 });

@@ -205,7 +205,7 @@ describe('answers', () => {
 		['a message without id', { ...sent, messages: [{ to: 'a@example.com' }] }],
 		['no count', { messages: [], result: true }],
 		['a result that is a text', { ...sent, result: 'ok' }],
-	])('to a send cause the error bad_answer and no retry if they contain %s', async (_, body) => {
+	])('with %s cause the error bad_answer and no retry after a send', async (_, body) => {
 		service.answer(json(body));
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };
 		await expect(client.api.send(message)).rejects.toMatchObject({ code: 'bad_answer' });
@@ -217,12 +217,12 @@ describe('answers', () => {
 		['results that are a list', { results: [] }],
 		['no total', { results: { data: [] } }],
 		['a day without a date', { results: { total: { sent: 0, opened: 0 }, data: [{ sent: 1, opened: 1 }] } }],
-	])('to a report request cause the error bad_answer if they contain %s', async (_, body) => {
+	])('with %s cause the error bad_answer after a report request', async (_, body) => {
 		service.answer(json(body));
 		await expect(client.api.report({})).rejects.toMatchObject({ code: 'bad_answer' });
 	});
 
-	it('to a send give onAccepted the campaign and submission ids from their headers', async () => {
+	it('can name a campaign and a submission in headers, which the client passes to onAccepted', async () => {
 		const accepted: unknown[] = [];
 		const onAccepted = (one: unknown) => accepted.push(one);
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };

@@ -81,7 +81,7 @@ describe('a raw request', () => {
 		[undefined, 'a-secret-token'],
 		[null, undefined],
 		['another', 'another'],
-	])('sends, for the token option %j, the token %j', async (token, expected) => {
+	])('with the token option %j sends the token %j', async (token, expected) => {
 		await client.exchange({ method: 'GET', path: '/', ...(token !== undefined && { token }) });
 		expect(service.seen[0]?.headers['x-secure-token']).toBe(expected);
 		expect(lines.join('\n')).not.toContain('another');

@@ -46,7 +46,7 @@ describe('certificates', () => {
 		const { url, seen } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url, remote: { retries: 3 } }).api.lists.page({}));
 		expect(error).toMatchObject({ code: 'network', unanswered: false });
-		expect(error.message).toContain(`${url} is not trusted`);
+		expect(error.message).toContain(`no trusted connection to ${url}`);
 		expect(classify(error).exit).toBe(6);
 		expect(seen).toEqual([]);
 	});
@@ -168,7 +168,7 @@ describe('a proxy', () => {
 		['mail.example.com', null],
 		['other.example .EXAMPLE.com:443', null],
 		['*.example.com', null],
-	])('is not used for a host of NO_PROXY: %j', (NO_PROXY, used) => {
+	])('is used unless NO_PROXY contains the host: %j', (NO_PROXY, used) => {
 		const env = { HTTP_PROXY: 'http://plain.example', HTTPS_PROXY: 'tls.example', NO_PROXY };
 		expect(proxyFor({ baseUrl: new URL('https://mail.example.com'), proxy: null, env })).toBe(used);
 	});

@@ -71,7 +71,7 @@ beforeAll(start);
 afterAll(() => deployment.close());
 
 describe('the recorded answers of Django', () => {
-	test('include more than 500 compared cases', () => expect(cases.length).toBeGreaterThan(500));
+	test('include more than 500 cases', () => expect(cases.length).toBeGreaterThan(500));
 
 	test.each(cases)('equal the server’s: case %#, $request.method $request.path: $name', async (one) => {
 		if (!isClean) {

@@ -186,7 +186,7 @@ describe('the limits of one address', () => {
 		expect(await ask(deployment, 'POST', '/sub/lists/', { raw: list })).toMatchObject({ status: 201 });
 	});
 
-	it('delay an upload that would exceed the byte limit together with another', async () => {
+	it('delay an upload if all uploads together would exceed the byte limit', async () => {
 		await start({ server: { limits: { maxBytesPerAddress: 1500 } } });
 		const wires = [await open(), await open(), await open()];
 		const halves = wires.map((wire, index) => {
@@ -406,7 +406,7 @@ describe('a malformed request', () => {
 		['FOO', token, 405, 'Method "FOO" not allowed.'],
 		['get', token, 405, 'Method "get" not allowed.'],
 		['FOO', '', 401, 'Authentication credentials were not provided.'],
-	])('with the unknown method %s and a body gets a $2 (401 without a token)', async (method, with_, status, says) => {
+	])('with an unknown method and a body gets a 405, or a 401 without a token (%s: $2)', async (method, with_, status, says) => {
 		await start();
 		const wire = await open();
 		wire.write(

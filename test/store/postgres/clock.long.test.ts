@@ -77,7 +77,7 @@ describePostgres('a wrong clock', (server) => {
 		expect((await first.local.status()).messages).toEqual({ sent: 60 });
 	});
 
-	it('is used unchanged if its time is fixed', async () => {
+	it('is not corrected if it always shows the same time', async () => {
 		const store = await openPostgresStore({
 			url: await server.createProject(),
 			clock: fixedClock,

@@ -96,7 +96,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		);
 	});
 
-	it('are all rolled back if a small one between large ones fails, and the write rejects', async () => {
+	it('are all rolled back with their write if a small one between large ones fails', async () => {
 		const { database, names } = await open();
 		const failing = database.write(async ({ sql }) => {
 			put(sql, 'a'.repeat(100_000));

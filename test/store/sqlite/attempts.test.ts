@@ -53,7 +53,7 @@ it('a successful attempt is listed even if it has no separate row', async () => 
 	expect(await attempts(id)).toEqual(told);
 });
 
-it('a successful attempt has its own row if its reply does not fit exactly in the row of the message', async () => {
+it('a successful attempt has its own row if the row of the message cannot store the exact reply', async () => {
 	const { store, kept, attempts } = await open();
 	await send(store, ['ann@example.org']);
 	const reply = { phase: 'answer', code: 250, enhanced: null, text: '2.0.0 is in the text' } as const;

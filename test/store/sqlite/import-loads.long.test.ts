@@ -42,7 +42,7 @@ const meetings = [
 ];
 
 for (const { name, cells, unchanged = 0, undone } of meetings) {
-	it(`an import counts all rows of a large batch correctly if it contains ${name}`, async () => {
+	it(`an import counts all rows of a large batch correctly if the batch contains ${name}`, async () => {
 		const { line, command, db, groups } = startLine(alwaysAsMany);
 		if (unchanged > 0) addPerson(db, 'p7@example.org');
 		await line.put(command(0, ...people(100_000)));

@@ -64,7 +64,7 @@ describe('batches sent without waiting for the previous answer', () => {
 		expect(groups() - before).toBe(1);
 	});
 
-	it('need another commit after ten thousand rejected rows', async () => {
+	it('need a second commit after ten thousand rejected rows', async () => {
 		const { line, command, groups } = startLine({ rows: () => 100_000, took: () => undefined });
 		const before = groups();
 		const bad = Array.from({ length: 5_000 }, () => 'no address');

@@ -135,7 +135,7 @@ describe('the writer', () => {
 		expect(groups).toBeGreaterThan(2);
 	});
 
-	it('pauses after it has held the lock for long', async () => {
+	it('pauses after it has held the lock for a long time', async () => {
 		pause = { pauseMs: 15, pauseEveryMs: 100 };
 		const gaps: number[] = [];
 		let endedAt = Number.NaN;

@@ -194,7 +194,7 @@ export async function agree(cx: CommandContext, command: string, steps: readonly
 	await cx.confirm(isSevere ? { kind: 'severe', what, name: 'prune' } : { kind: 'mild', what });
 }
 
-/** Makes the changes in order. After an error, earlier changes stay, and the next run makes the remaining ones. */
+/** After an error, earlier changes stay, and the next run makes the remaining changes. */
 export async function carryOut(cx: CommandContext, steps: readonly Step[]): Promise<void> {
 	for (const [made, { change, make }] of steps.entries()) {
 		try {

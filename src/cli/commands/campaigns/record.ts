@@ -57,10 +57,7 @@ export async function campaignIdOf(cx: CommandContext, text: string | undefined)
 	return (await findCampaign(cx, campaigns, text)).id;
 }
 
-/**
- * If several campaigns are unfinished, asks the user to choose one. Without a terminal, throws `UsageError` with their
- * names.
- */
+/** Without a terminal, throws `UsageError` if several campaigns are unfinished. */
 export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns): Promise<Campaign> {
 	const having = (state: 'sending' | 'staged') =>
 		collect(walk(campaigns, { state, ordering: '-date_created' } as const, { signal: cx.signal }));
@@ -68,7 +65,7 @@ export async function chooseUnfinished(cx: CommandContext, campaigns: Campaigns)
 	const [only, ...others] = found;
 	const hint = mailctl('campaigns', 'list');
 	if (only === undefined)
-		throw new CliError('not_found', exits.notFound, 'no campaign is unfinished', { hint });
+		throw new CliError('not_found', exits.notFound, 'there is no unfinished campaign', { hint });
 	if (others.length === 0) return only;
 	const choices = found.map((value) => ({ name: described(value, cx.times), value }));
 	if (cx.canAsk) return cx.choose('Which one?', choices);
@@ -232,7 +229,7 @@ export async function listNames(cx: CommandContext, { list_id, audience }: Campa
 	return Promise.all(ids.map(nameOf));
 }
 
-/** Returns `20 sent, 1 bounced; 3 added by send --to`, or `20 sent; deleted since 2026-11-01 (keep_messages)`. */
+/** Returns `20 sent; 3 of them from send --to`, or `20 sent; keep_messages began to delete them on 2026-11-01`. */
 function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {
 	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)
@@ -240,8 +237,8 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 	const day = date_dropped?.slice(0, 10);
 	return [
 		states,
-		// Once retention has deleted messages, `messages` lacks the joined ones, so omit their number.
-		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} added by send --to`]),
-		...(day === undefined ? [] : [`deleted since ${day} (keep_messages)`]),
+		// After retention, `messages` may lack messages that `send --to` added, so omit the number of added messages.
+		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} of them from send --to`]),
+		...(day === undefined ? [] : [`keep_messages began to delete them on ${day}`]),
 	].join('; ');
 }

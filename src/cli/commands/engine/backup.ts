@@ -17,8 +17,8 @@ export const backup = command({
 	summary: 'copy the database to a file while it is in use',
 	description:
 		'Works beside `serve` and `worker`. The file appears only when it is complete and every page was ' +
-		'checked. Only its owner can read it: it holds addresses, and secrets unless `engine secrets wrap` ' +
-		'encrypted them.',
+		'checked. Only its owner can read it, because it holds addresses and secrets. `engine secrets wrap` ' +
+		'encrypts the secrets.',
 	args: [{ name: 'file', summary: 'the file to write', ask: 'File to write:' }],
 	options: { force: { kind: 'flag', summary: 'replace an existing file' } },
 	createsDatabase: false,

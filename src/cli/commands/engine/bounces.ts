@@ -25,8 +25,8 @@ const ingest = command({
 	summary: 'record returned mails (bounces, complaints)',
 	description:
 		'Matches each mail to its message, marks it as bounced, and suppresses the address after a hard bounce ' +
-		'or complaint. Also reads notifications of Amazon SES (JSON). A mail server may pipe mail into it: exit ' +
-		'code 75 means try again. In a Maildir, mails that were read move from new to cur.',
+		'or complaint. Also reads notifications of Amazon SES (JSON). A mail server may pipe mail into this ' +
+		'command: exit code 75 means try again. In a Maildir, mailctl moves each processed mail from new to cur.',
 	args: [
 		{
 			name: 'source',
@@ -43,8 +43,8 @@ const ingest = command({
 		'mailctl engine bounces ingest - < bounce.eml',
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
-	// Exit with 75 (EX_TEMPFAIL), so that a mail server that pipes a mail tries again. After other codes, the mail server
-	// rejects the mail, and it is lost. A mail server sends no Ctrl-C, so Ctrl-C ends with 130.
+	// If a mail server pipes a mail to this command, exit code 75 (EX_TEMPFAIL) makes the server try again. After other
+	// codes, the mail server rejects the mail, and the mail is lost. Only a person sends Ctrl-C, so Ctrl-C ends with 130.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)
@@ -153,9 +153,9 @@ const explain = command({
 	name: 'explain',
 	summary: 'explain a returned mail',
 	description:
-		'Reads one mail as it arrived, or an mbox, and shows the line and the rule that classified it. It knows ' +
+		'Reads one mail as it arrived, or an mbox, and shows which line and rule classified each mail. Knows ' +
 		'delivery status notifications, feedback reports, automatic answers, Amazon SES and the texts of other ' +
-		'mail systems. It stores nothing and needs no database.',
+		'mail systems. Stores nothing and needs no database.',
 	needsNoDatabase: true,
 	args: [{ name: 'file', summary: 'a mail, an mbox, or - for standard input', of: 'file', ask: 'File:' }],
 	output:

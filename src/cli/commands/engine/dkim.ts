@@ -68,7 +68,7 @@ const add = command({
 	},
 	writes: true,
 	columns,
-	output: `${keyFields}; on a terminal the name and the value of the record, a line each; with --quiet only the line for a zone file`,
+	output: `${keyFields}; on a terminal, two lines with the name and the value of the record; with --quiet, only the line for a zone file`,
 	exits: [5],
 	examples: [
 		'mailctl engine dkim add --domain example.com --selector s1',

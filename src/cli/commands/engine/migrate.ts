@@ -117,7 +117,7 @@ async function moveOver(cx: CommandContext, moving: Moving, named: Named): Promi
 	);
 	if (moved.replaced > 0)
 		await cx.warn(
-			`${counted(moved.replaced, 'text')} have U+FFFD in place of U+0000, which PostgreSQL cannot store`,
+			`U+FFFD replaces U+0000, which PostgreSQL cannot store, in ${counted(moved.replaced, 'text')}`,
 		);
 	if (plan.keys.length > 0) await cx.note('secrets stay encrypted: use the same MAILCTL_KEY_FILE');
 	await cx.hint([

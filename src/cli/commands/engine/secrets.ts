@@ -33,8 +33,8 @@ const wrap = command({
 	name: 'wrap',
 	summary: 'encrypt all secrets with the first key',
 	description:
-		'Stop `serve` and `worker` first, and start them with the key. New secrets are then ' +
-		'encrypted too. To change the key, put the new key above the old key in its file and run this again; then ' +
+		'First stop `serve` and `worker`. Afterwards start them with the key, so that they encrypt new secrets. ' +
+		'To change the key, put the new key above the old key in the key file, run this command again, and ' +
 		'remove the old key. Older backups do not change.',
 	writes: true,
 	columns,
@@ -58,8 +58,8 @@ const unwrap = command({
 	name: 'unwrap',
 	summary: 'store all secrets without encryption',
 	description:
-		'Stop `serve` and `worker` first, and start them without the key; otherwise new secrets are ' +
-		'encrypted again.',
+		'First stop `serve` and `worker`. Afterwards start them without the key; with the key, they encrypt ' +
+		'new secrets.',
 	writes: true,
 	severity: 'mild',
 	columns,

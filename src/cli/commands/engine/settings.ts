@@ -65,7 +65,8 @@ const get = command({
 const set = command({
 	name: 'set',
 	summary: 'change a setting',
-	description: 'Asks before a shorter keep_messages, keep_events or keep_bodies deletes data; --yes agrees.',
+	description:
+		'A shorter keep_messages, keep_events or keep_bodies may delete data: mailctl asks first, unless --yes is given.',
 	args: [
 		{ name: 'setting', summary: 'the name of the setting', of: 'setting', ask: 'Which setting:' },
 		{

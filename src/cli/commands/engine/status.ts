@@ -31,7 +31,7 @@ const columns: Columns<EngineStatus> = [
 	column('bounce_address', 'BOUNCES', {
 		value: ({ bounce_address: address }) =>
 			address === null
-				? 'return to the sender: bounce_address is not set'
+				? 'go to the sender, because bounce_address is not set'
 				: `${address}, with a signed return path for each message`,
 	}),
 	column('verp', 'VERP', { wide: true }),
@@ -53,7 +53,7 @@ export const status = command({
 	description:
 		'`webhooks_stopped` are webhooks whose target answered 410; `webhooks update` or `webhooks replay` ' +
 		'starts them again. `size` is the disk usage in bytes, estimated above 128 MiB. `retention.frees` is ' +
-		'the space that the next deletion frees or, if everything is kept, that keep_messages 400d would free.',
+		'the space that the next deletion frees. If everything is kept, it is what keep_messages 400d would free.',
 	columns,
 	output:
 		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}], "size": {"messages", "events", "bodies", "links", "subscribers", "figures", "other", "free", "is_estimate"}, "retention": {"keep_messages", "keep_events", "keep_bodies", "frees": {"messages", "events", "bodies", "bytes"}}}',

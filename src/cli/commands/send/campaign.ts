@@ -55,7 +55,7 @@ export interface Recipients {
 	readonly of: string;
 	/** Null if the recipients are rows. */
 	readonly selection: Selection | null;
-	/** Null for requests, because each has its own subject. */
+	/** Null for a batch, because each request has its own subject. */
 	readonly subject: string | null;
 	/** The content to warn about. Null if each request has its own, or if an earlier run printed the warnings. */
 	readonly draft: Draft | null;
@@ -101,7 +101,7 @@ export async function beginCampaign(cx: CommandContext, options: SendOptions, re
 	// Ignore a campaign that only send calls made: it accepts no rows. This run opens a campaign with the same UUID.
 	const there = found === undefined || isOfCalls(found) ? null : found;
 	if (there === null && campaign !== undefined && isUuid(campaign) && options.batch !== undefined)
-		throw new UsageError(`campaign ${campaign} not found; give a name instead of a UUID to begin a new one`);
+		throw new UsageError(`campaign ${campaign} not found; to begin a campaign, give a name, not a UUID`);
 	// An earlier run of the same command may have left a staged campaign of this name, so continue it.
 	if (again && there !== null && there.state !== 'staged')
 		throw new UsageError(`--again begins a new campaign, but "${there.key}" exists; give another --campaign`);
@@ -171,7 +171,7 @@ async function goOnWith(beginning: Beginning, session: Campaign, spec: AnyCampai
 	return { session: await refusalExplained({ ...beginning, name: key }, spec, opening), begun };
 }
 
-/** Without a name, `--again` begins no third send while the second one is unfinished. */
+/** Without a name, `--again` opens no campaign while an earlier repetition is unfinished. */
 function unlessThere({ name, options }: Beginning): CampaignOpening {
 	if (!options.again) return { unless: 'sent' };
 	return name === null ? { unless: 'repeating' } : {};
@@ -242,13 +242,13 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(run, released.counts, status.replies);
-		// Only another run of this command sends messages that still wait for another service. Exit codes may therefore
+		// With another service, only a later run of this command sends the waiting messages. Exit codes may therefore
 		// suggest a retry.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
 	await cx.note(plan);
-	await cx.hint(['nothing is sent before then; ', await sender(cx), ' must be running']);
+	await cx.hint(['at the planned time, ', await sender(cx), ' must be running']);
 	return exits.done;
 }
 

@@ -262,7 +262,6 @@ async function waitForServer(delivery: Watched): Promise<DeliverySummary> {
 
 const lookEveryMs = 1_000;
 
-/** Aborts when the campaign's `--window` closes. */
 async function watchWindow({ cx, scope }: Delivery) {
 	const { campaigns } = (await (await cx.api()).capabilities()).ext;
 	const controller = new AbortController();
@@ -334,7 +333,7 @@ interface DeliveryEnd {
 	campaign: { name: string; sentence: string; replies: CampaignStatus['replies'] } | null;
 }
 
-/** `summary` is null if this run did not wait. */
+/** `summary` is null if this run did not wait, or the service reports no outcomes. */
 export async function concludeDelivery(
 	cx: CommandContext,
 	summary: DeliverySummary | null,
@@ -364,7 +363,7 @@ export async function concludeDelivery(
 async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, campaign: string | null) {
 	const by = await sender(cx);
 	if (kind === 'paused') {
-		const then = (await cx.connection()).local === null ? 'the server sends it' : ['run ', drain];
+		const then = (await cx.connection()).local === null ? 'the server sends the messages' : ['run ', drain];
 		return queuePaused(cx, {
 			reason,
 			hint: ['nothing is lost: when the cause is gone, ', then],
@@ -372,7 +371,7 @@ async function earlyEnd(cx: CommandContext, { kind, reason }: DeliverySummary, c
 		});
 	}
 	if (kind === 'closed') {
-		const hint = [by, ' must be running then'];
+		const hint = [by, ' must be running at that time'];
 		return new CliError('accepted_and_queued', exits.queued, `${doNotRepeat}: ${reason}`, { hint });
 	}
 	if (kind !== 'stalled') return null;
@@ -391,6 +390,6 @@ export async function exitOf(
 ): Promise<ExitCode> {
 	if (uncertain > 0) return exits.uncertain;
 	if (bounced + failed > 0) return exits.partly;
-	if (isUnsent) await cx.warn('no message is sent: each was suppressed or canceled');
+	if (isUnsent) await cx.warn('no message was sent: each was suppressed or canceled');
 	return isUnsent || leftOut > 0 ? exits.partly : exits.done;
 }

@@ -179,7 +179,7 @@ async function decide(cx: CommandContext, given: SendOptions) {
 
 type Seen = Awaited<ReturnType<typeof lookAt>>;
 
-/** `recipients` includes suppressed ones. It is null if only staging can count them. */
+/** `recipients` counts suppressed recipients too. It is null if only staging can count the recipients. */
 async function lookAt(cx: CommandContext, options: SendOptions) {
 	const [to] = options.to;
 	if (to !== undefined) {

@@ -60,11 +60,11 @@ const messageOptions = {
 
 const campaignOptions = {
 	campaign: valued('text', 'NAME|UUID', 'name a new campaign, or continue the one with this name or UUID'),
-	again: { kind: 'flag', summary: 'send even if these recipients got this mail within 24 hours' },
+	again: { kind: 'flag', summary: 'send even if these recipients got this mail in the last 24 hours' },
 	at: valued('text', 'TIME', 'start at a time: "2026-12-01 09:00", "tomorrow 9:00"'),
 	in: { kind: 'duration', summary: 'start after this delay' },
 	window: valued('text', 'HH:MM-HH:MM', 'send only during these hours of each day'),
-	idempotencyKey: valued('text', 'KEY', 'do not send again with this key within 24 hours'),
+	idempotencyKey: valued('text', 'KEY', 'send once: a repeat with this key within 24 hours sends nothing'),
 } as const;
 
 const previews = ['text', 'html', 'browser'] as const;
@@ -74,7 +74,7 @@ const checkOptions = {
 	previewAs: valued('text', 'ADDRESS', 'preview the message to this recipient instead of the first'),
 	eml: { kind: 'path', summary: 'write the finished message and send nothing; - is stdout' },
 	testTo: valued('text', 'ADDRESS', 'send only the first message, as a test to this address'),
-	sample: { kind: 'integer', min: 0, summary: 'show this many recipients before asking (default: 3)' },
+	sample: { kind: 'integer', min: 0, summary: 'show this many recipients before you confirm (default: 3)' },
 	expectCount: {
 		kind: 'integer',
 		min: 0,
@@ -190,8 +190,8 @@ export function assertOptions({ askedFormat }: CommandContext, options: SendOpti
 	}
 	const { to, cc, bcc, ccEach, eml, preview } = options;
 	if (cc.length + bcc.length > 0 && to.length > 1 && !ccEach)
-		throw new UsageError('with several --to, --cc and --bcc would get a copy of each message', {
-			hint: 'add --cc-each to send all these copies',
+		throw new UsageError('each --cc and --bcc address would get one copy for each --to', {
+			hint: 'to send all the copies, add --cc-each',
 		});
 	if (eml === '-' && preview !== undefined) throw useOne('--eml -', '--preview');
 	if (eml === '-' && isMachine(askedFormat)) throw useOne('--eml -', '-o json');

@@ -1,6 +1,7 @@
 /**
- * Reports a campaign: its counts, the recipients that cannot be sent to, and the outcome of each message. `--results FILE`
- * writes the outcomes as CSV. It replaces only results of the same campaign, so that a send never overwrites its input.
+ * Reports a campaign: its counts, the recipients that cannot be sent to, and the outcome of each message.
+ * `--results FILE` writes the outcomes as CSV. It replaces only results of the same campaign, so that a send never
+ * overwrites its input.
  */
 
 import { open, stat } from 'node:fs/promises';
@@ -75,7 +76,7 @@ export function settledOf(counts: DeliveryCounts): number {
 
 export function limitedUntil(until: Date, { moment }: Times): string {
 	const at = moment(until.getTime() * microsPerMs);
-	return `limits delay the rest until ${at}; it stays queued if you stop waiting`;
+	return `a limit delays the other messages until ${at}; they stay queued if you stop waiting`;
 }
 
 export function noRecipients(of: string, leftOut: readonly string[]): UsageError {
@@ -83,7 +84,7 @@ export function noRecipients(of: string, leftOut: readonly string[]): UsageError
 	return new UsageError(`${of} has no recipients; nothing was sent`, hint === undefined ? {} : { hint });
 }
 
-/** `found` includes suppressed recipients. `stays`: a hint for a campaign that stays staged. */
+/** `found` includes suppressed recipients. `stays` says that the campaign stays staged, and how to cancel it. */
 export function assertExpected(
 	found: number,
 	of: string,
@@ -98,7 +99,7 @@ export function assertExpected(
 	}
 	if (expectCount !== undefined && expectCount !== found)
 		throw new UsageError(`${of} has ${people}, not ${numberText(expectCount)}; nothing was released`, {
-			hint: joinHints([`--expect-count ${found} if that is right`, ...stays]),
+			hint: joinHints([`if ${found} is right, give --expect-count ${found}`, ...stays]),
 		});
 }
 
@@ -157,7 +158,7 @@ export function sayCounts(counts: readonly ListCounts[], { lists, names }: Selec
 	return [...(all === '' ? [] : [`left out: ${all}`]), ...(counts.length < 2 ? [] : each)];
 }
 
-/** Services with campaigns use this error code too. */
+/** A campaign's results have this code for a recipient without a value for a variable. */
 export const missingVariable = 'missing_variable';
 
 export type Finding = Pick<CampaignResult, 'line' | 'to' | 'code'> & { text: string };
@@ -173,7 +174,7 @@ const mostKept = 1_000;
 const mostKinds = 10;
 const mostNamed = 3;
 
-/** Recipients that cannot be sent to. People get a line for each kind of error, programs a line for each recipient. */
+/** Recipients that cannot be sent to. JSON output names each one; other output has a line for each kind of error. */
 export class Findings {
 	rejected = 0;
 	#lacksValues = false;
@@ -185,7 +186,7 @@ export class Findings {
 		this.#isEach = isMachine(out.format);
 	}
 
-	/** `count`: recipients with this finding. With 0, adds only the name of a recipient that is counted already. */
+	/** `count`: how many recipients have this finding. With 0, adds the name of a recipient without counting it again. */
 	add({ line, to, code, text }: Finding, count = 1): void {
 		this.rejected += count;
 		this.#lacksValues ||= code === missingVariable;

@@ -105,7 +105,7 @@ function noDefaults(reference: string): UsageError {
 	});
 }
 
-/** Returns the id of the campaign that messages to `--to` join. A name must exist; a UUID may be new. */
+/** Returns the id of `--campaign` for a send to `--to`. A campaign of this name must exist, but a UUID may be new. */
 async function campaignOf(cx: CommandContext, { campaign, to }: SendOptions): Promise<string | undefined> {
 	if (campaign === undefined || isUuid(campaign)) return campaign;
 	if (to.length === 0) return undefined;
@@ -184,7 +184,7 @@ async function assertClear({ html, attachments = [] }: Content): Promise<void> {
 	const { cidFaults } = await import('../../../content/attachments.js');
 	const [first] = cidFaults(html, attachments).unclear;
 	if (first !== undefined)
-		throw new UsageError(`--attach: two files have the name ${first}, which the HTML shows; rename one`);
+		throw new UsageError(`--attach: the HTML shows cid:${first}; only one file may have this name`);
 }
 
 export function namedIn(files: readonly FileToSend[]): Attachment[] {

@@ -1,7 +1,7 @@
 /**
  * The rows of a table, or the send requests of a batch, as the recipients of a campaign. A pipe is copied to an unnamed
- * file, because staging needs the hash of all rows before the first row. A survey applies the rules of staging to the
- * rows.
+ * file, because staging needs the hash of all rows before the first row. `survey` checks the rows by the rules of
+ * staging.
  */
 
 import { randomBytes } from 'node:crypto';
@@ -110,7 +110,7 @@ async function spool(cx: CommandContext, source: TableSource): Promise<Input> {
 	}
 }
 
-/** A second close of `opened` has no effect. */
+/** `work` may close `opened` itself, because a second close has no effect. */
 async function orClose<T>(opened: { close(): Promise<void> }, work: () => Promise<T>): Promise<T> {
 	try {
 		return await work();
@@ -410,7 +410,7 @@ function isStrict({ strictVars }: SendOptions): boolean {
 	return strictVars ?? true;
 }
 
-/** Returns the fields of a mailctl service, which may have values that the rows lack. */
+/** Returns the fields of a mailctl service. If a row has no value for a field, the service takes the subscriber's. */
 async function fieldsOfService(cx: CommandContext): Promise<{ isOurs: boolean; fields: readonly string[] }> {
 	const isOurs = (await (await cx.api()).capabilities()).ext.campaigns !== undefined;
 	return { isOurs, fields: isOurs ? ((await fieldsOf(cx)) ?? []) : [] };

@@ -28,12 +28,12 @@ import { assertExpected, type Findings, noRecipients } from './report.js';
 import { uploadAttachments } from './request.js';
 
 /**
- * How much to read. `first`: up to the first message. `look`: a pipe up to the first message, but all of a file or
- * list.
+ * How far `survey` reads. `first`: it stops at the first message. `look`: it stops there for a pipe, but may read a
+ * whole file or list.
  */
 export type Depth = 'first' | 'look' | 'all';
 
-/** The recipients that the options name, before they are read. `of`: how sentences name them. */
+/** The recipients that the options name, before they are read. `of` is their name in sentences. */
 export interface Source {
 	readonly of: string;
 	/** `isWhole`: the recipients will be read to the end, so a pipe is copied to a file first. */

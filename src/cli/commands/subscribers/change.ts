@@ -281,9 +281,6 @@ interface Wanted {
 	replaceMeta: Meta | null;
 }
 
-/**
- * Lets the service merge meta if it can. Otherwise merges here, writes, and reads again to notice a concurrent change.
- */
 async function patchMerged(cx: CommandContext, within: InList, current: Subscriber, wanted: Wanted) {
 	const { list, subscribers } = within;
 	const { patch, set, unset, replaceMeta } = wanted;
@@ -300,7 +297,7 @@ async function patchMerged(cx: CommandContext, within: InList, current: Subscrib
 		const text = `another call changed the meta of ${current.email} at the same time; check the meta and try again`;
 		throw new CliError('conflict', exits.refused, text, { retryable: true });
 	}
-	// A service may store a value in another form, so only an unchanged value shows that it ignored the change.
+	// A service may store a value in another form. Only an unchanged value shows that the service ignored the change.
 	const textOf = (of: Readonly<Record<string, unknown>>, key: string) => String(of[key] ?? '');
 	const ignored = Object.keys({ ...current.meta, ...meta }).filter(
 		(key) =>

@@ -75,7 +75,7 @@ export function parseExpires(cx: CommandContext, text: string): string {
 
 const forms = 'valid: 30d, 12h, tomorrow, 2030-01-31, 31.01.2030, 2030-01-31T18:00:00';
 
-/** Returns null if the text is not a date or duration. A time without `Z` is in `zone`. */
+/** A time without `Z` is in `zone`. */
 function endOf(text: string, around: { now: Micros; zone: string }): Micros | null {
 	const { now, zone } = around;
 	const [, count, unit] = /^(\d{1,5})([dhm])$/.exec(text) ?? [];

@@ -31,8 +31,8 @@ export const suppressionImport = command({
 	name: 'import',
 	summary: 'suppress the addresses of a CSV, TSV or NDJSON file',
 	description:
-		'Columns: email (required), reason, list_id, source, date_created, expires_at. The reason may be the word of ' +
-		'another service, such as bounced or spam. An import never weakens a suppression, and importing the same file again changes nothing. ' +
+		'Columns: email (required), reason, list_id, source, date_created, expires_at. The reason may be a word that ' +
+		'another service uses, such as bounced or spam. An import never weakens a suppression, and importing the same file again changes nothing. ' +
 		'Rejected rows go into FILE.rejects.csv: correct that file and import it.',
 	args: [importArg],
 	options: {

@@ -95,8 +95,8 @@ export const replay = command({
 	name: 'replay',
 	summary: 'send notifications again',
 	description:
-		'Deliveries keep their ids, so that receivers recognize repeats. Finished and stopped deliveries start their retries ' +
-		'again. To send a pending delivery at once, give its id. "serve" or "worker" sends the deliveries. A stopped webhook starts again.',
+		'Each delivery keeps its id, so that the receiver recognizes a repeat. A finished or stopped delivery starts again ' +
+		'from its first attempt. To send a pending delivery at once, give its id. "serve" or "worker" sends the deliveries. A stopped webhook starts again.',
 	args: [hookArg, { name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true }],
 	options: {
 		failed: { kind: 'flag', summary: 'replay all failed or stopped deliveries' },

@@ -35,10 +35,10 @@ export const listen = command({
 	name: 'listen',
 	summary: 'receive, check and forward notifications on this machine',
 	description:
-		'Answers 204, or 401 if the signature is wrong; with --forward-to, passes on the answer of that server. --register creates a temporary webhook for ' +
-		'each --type; on a local database, it asks before it sets allow_private_webhooks.',
+		'Answers 204, or 401 if the signature is wrong; with --forward-to, returns the answer of its URL. --register creates a temporary webhook for ' +
+		'each --type. On a local database, the command asks before it sets allow_private_webhooks.',
 	options: {
-		port: { ...portOption, default: 0, summary: 'listen on this port of 127.0.0.1; 0 takes a free one' },
+		port: { ...portOption, default: 0, summary: 'listen on this port of 127.0.0.1; 0 chooses a free port' },
 		forwardTo: { ...urlOption, summary: 'forward notifications to this URL, and return its answer' },
 		register: { kind: 'flag', summary: 'create temporary webhooks that call this machine' },
 		type: { kind: 'choices', choices: webhookTypes, summary: 'register for these events (default: all)' },
@@ -63,7 +63,7 @@ export const listen = command({
 		const forwardTo = webUrl(options.forwardTo, '--forward-to');
 		const publicUrl = webUrl(options.url, '--url');
 		if (!isRegistered && (test || publicUrl !== null || type.length > 0))
-			throw new UsageError('--url, --type and --test go with --register');
+			throw new UsageError('--url, --type and --test need --register');
 		const api = await cx.api();
 		const secret = await givenSecret(secretFile);
 		if (cx.dryRun)
@@ -268,7 +268,7 @@ async function receive(
 	});
 }
 
-/** Forwards the body unchanged with its content type and signature, so that the target can check them. */
+/** Forwards the body unchanged, with the headers that the target needs to check and read the body. */
 async function forward(to: URL, headers: IncomingHttpHeaders, body: Buffer): Promise<Forwarded> {
 	const kept = new Headers();
 	for (const name of ['content-type', 'authorization', ...Object.values(signatureHeaders)]) {

@@ -328,7 +328,7 @@ export interface Staging extends Terms {
 	campaign: CampaignRow;
 	scope: Uuid;
 	submission: { seq: number; list_id: number | null };
-	/** The reason shown to recipients who are not subscribers; null if the send API fills it in. */
+	/** Tells recipients who are not subscribers why they get the mail; null if the send API supplies this text. */
 	email_reason: string | null;
 }
 
@@ -401,7 +401,7 @@ interface Staged {
 	candidate: Candidate;
 }
 
-/** Returns one outcome per candidate, in the same groups. A suppressed candidate is not reported as a duplicate. */
+/** A suppressed candidate is not reported as a duplicate. */
 export async function stageMessages(
 	sql: Sql,
 	groups: readonly (readonly Staged[])[],

@@ -66,7 +66,7 @@ export const isSending = `(g.state = 'released' AND (
 	))
 ))`;
 
-/** Binds the current time. */
+/** The `?` is the current time. */
 export const isPlanned = "(g.state = 'released' AND g.last_leased_at = 0 AND g.opens_at > ?)";
 
 export function noCounts(): AcceptCounts {
@@ -92,7 +92,7 @@ export function openingOf({ starts_at, send_window, time_zone }: WindowRow, now:
 	return opens > now ? opens : null;
 }
 
-/** Returns whether the window is open, and when it closes (`leave_by`). Stores when a closed window opens next. */
+/** `leave_by` is when the window closes. If the window is closed, stores when it opens next. */
 export async function enterWindow(
 	sql: Sql,
 	row: WindowRow,

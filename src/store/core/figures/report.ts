@@ -339,7 +339,6 @@ async function countBounced(
 	return row ?? { bounced: 0, neverSent: 0 };
 }
 
-/** Counts distinct messages by the day of their first event of each type. */
 async function reportOfTag(
 	sql: Sql,
 	{ from, to, campaign, human }: Query,

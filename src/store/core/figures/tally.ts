@@ -98,7 +98,7 @@ export async function createTally(sql: Sql): Promise<Tally> {
 	return new Tally(sql, await timeZone(sql));
 }
 
-/** Replaces the quarter of an event that did not occur: the message was not sent, or did not bounce. */
+/** Stands for the quarter of an event that did not happen: the message was not sent, or did not bounce. */
 export const never = -1;
 
 function quarterOrNever(at: Micros | null): number {
@@ -128,7 +128,7 @@ function midnightOf(day: Day): number {
 	return (Date.parse(day) * microsPerMs) / quarterHour;
 }
 
-/** Remembers the day of the last quarter, because `dayOf` costs as much as the rest of counting. */
+/** Remembers the day of the last quarter-hour, because `dayOf` costs as much as the rest of counting. */
 function dayFinder(zone: string): (quarter: number) => Day {
 	let last = { quarter: Number.NaN, day: '' };
 	return (quarter) => {

@@ -123,7 +123,7 @@ async function putSlices(
 	const progress = trials?.get(id);
 	const standing = progress?.standing ?? null;
 	const spec = readSpec(session);
-	// `on_conflict: error` counts existing subscribers as rejected, so the counts do not show whether all were new.
+	// With `on_conflict: error`, existing subscribers count as rejected. `wereNew` ignores rejected rows.
 	const before = readCounts(session.counts);
 	const wereNew = before.created > 0 && before.updated + before.unchanged + before.duplicate === 0;
 	const expectsNew = expects_new && spec.on_conflict !== 'error' && wereNew;
@@ -183,7 +183,7 @@ interface ImportPart {
 	rejects: Reject[];
 }
 
-/** Writes rows roughly in key order, but rows of one address in file order. Ids follow the file, with gaps. */
+/** Writes rows roughly by `email_key`, but rows of one address in file order. Ids follow the file order, with gaps. */
 async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]): Promise<void> {
 	const { count, find } = numberRows(parts);
 	if (count === 0) return;
@@ -194,7 +194,7 @@ async function putParts(sql: Sql, run: ImportRun, parts: readonly ImportPart[]):
 	};
 	const place = (number: number): PlacedRow => {
 		const { part, index } = find(number);
-		// List the members, because spreading a row costs as much as its insert.
+		// Name each property, because spreading a row costs as much as inserting it.
 		return { part, index, id: firstId + number };
 	};
 	const chunks = chunksByRank(count, rankAt, mostAtOnce);

@@ -299,7 +299,7 @@ async function eventsOf(
 		}));
 }
 
-/** The reply of a bounce is in the event with the same time. Complaints and bounces of copies have no event. */
+/** Only counted bounces of the message's recipient have an event. The event has the same time and stores the reply. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
@@ -355,7 +355,7 @@ const mostCounted = 100_000;
 const messageColumns = `m.uuid, m.to_email, s.envelope, c.subject, s.type, s.tag, s.campaign, m.list_id,
 	${seenState} AS state, m.attempts, ${leavesAt('m.due_at')} AS due_at, coalesce(g.released_at, m.created_at) AS created_at,
 	m.sent_at, m.last_reply, coalesce(g.key, (
-		-- A send call may join a campaign by its UUID.
+		-- Messages of a send call show the key of the campaign whose UUID the call named.
 		SELECT j.key FROM campaigns j WHERE j.id = s.campaign AND j.owner IS NOT DISTINCT FROM s.owner
 	)) AS campaign_key, ${variablesOfSubject}`;
 

@@ -132,7 +132,7 @@ describe('a signed message', () => {
 		...['--html', '<p>.a dot</p>\n<a href="https://example.com/x">x</a>'],
 	];
 
-	it.each(dkimVerifiers)('has a valid signature for each key of its domain, says $name', async ({
+	it.each(dkimVerifiers)('has one signature per key of its domain, and $name accepts the message', async ({
 		missing,
 		verify,
 	}) => {

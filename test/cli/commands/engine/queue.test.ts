@@ -95,7 +95,7 @@ describe('mailctl engine queue', () => {
 		expect(await project.json(['worker', '--drain'])).toEqual({ ...none, sent: 1 });
 	});
 
-	it('shows a fault until the mail server works again or smtp_url is set', async () => {
+	it('shows a fault until a worker sends a message or the user sets smtp_url', async () => {
 		let isBroken = true;
 		server = await startFaultServer({
 			on: (phase) => (phase === 'connect' && isBroken ? { answer: '554 5.3.2 Not today' } : undefined),

@@ -76,7 +76,7 @@ async function deletedMonthsAgo() {
 
 it('mailctl messages, mailctl why and mailctl campaigns print that retention has deleted messages', async () => {
 	const { id, at } = await deletedMonthsAgo();
-	const told = 'messages before 2026-01-25 are deleted (keep_messages 400d)';
+	const told = 'mailctl deletes messages from before 2026-01-25 (keep_messages 400d)';
 	expect(await at('messages', 'get', id)).toMatchObject({ code: 3, stderr: expect.stringContaining(told) });
 	expect(await at('messages', 'raw', id)).toMatchObject({ code: 3, stderr: expect.stringContaining(told) });
 	const { stderr } = await at('messages', 'list', '--campaign', 'news', '-o', 'table');
@@ -95,7 +95,7 @@ it('mailctl messages, mailctl why and mailctl campaigns print that retention has
 		deleted: { before: '2026-01-25T00:00:00.000000', keep_messages: '400d' },
 	});
 	expect((await at('campaigns', 'get', 'news', '-o', 'table')).stdout).toContain(
-		'  1 sent; deleted since 2027-03-01 (keep_messages)\n',
+		'  1 sent; keep_messages began to delete them on 2027-03-01\n',
 	);
 	expect((await at('campaigns', 'results', 'news')).stderr).toContain(
 		'The messages of the campaign "news" were deleted on 2027-03-01 (keep_messages)',

@@ -19,7 +19,7 @@ it('mailctl messages get shows which limit delays a message, and when the delay 
 	const running = project.run(['worker'], {
 		interrupts: worker.signal,
 		heard: (text) => {
-			if (text.includes('limits delay the rest')) worker.abort(new Interrupted('SIGTERM'));
+			if (text.includes('a limit delays the other messages')) worker.abort(new Interrupted('SIGTERM'));
 		},
 	});
 	expect((await running).code).toBe(0);

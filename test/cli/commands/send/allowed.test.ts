@@ -29,7 +29,7 @@ it('send rejects a recipient that matches no pattern of the profile', async () =
 	]) {
 		const { code, stderr } = await send(...words);
 		expect(code).toBe(2);
-		expect(stderr).toContain('this profile may not write to bo@example.org; nothing was sent');
+		expect(stderr).toContain('this profile may not send to bo@example.org; nothing was sent');
 	}
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });
@@ -69,12 +69,12 @@ it('the patterns of the profile apply to every row of a table and every recipien
 			await cli([...batch, ...more], { env: { HOME: project.folder } }),
 		];
 		for (const { code, stderr } of runs)
-			expect([code, stderr]).toEqual([2, expect.stringContaining('may not write to bo@example.org')]);
+			expect([code, stderr]).toEqual([2, expect.stringContaining('may not send to bo@example.org')]);
 	}
 	expect(await project.json(['messages', 'list'])).toEqual([]);
 });
 
-it('campaigns resume applies the patterns of the profile to rows staged without a profile', async () => {
+it('campaigns resume rejects a recipient that matches no pattern, even if send ran without a profile', async () => {
 	const people = await project.file('people.csv', 'email\nann@example.com\nbo@example.org\n');
 	const words = ['send', '--from', 'news@example.com', '--subject', 's', '--text', 't', '--csv', people];
 	await project.run([...words, '--campaign', 'j', '--yes', '--expect-count', '9']);
@@ -84,5 +84,5 @@ it('campaigns resume applies the patterns of the profile to rows staged without 
 			env: { HOME: project.folder },
 		},
 	);
-	expect([code, stderr]).toEqual([2, expect.stringContaining('may not write to bo@example.org')]);
+	expect([code, stderr]).toEqual([2, expect.stringContaining('may not send to bo@example.org')]);
 });

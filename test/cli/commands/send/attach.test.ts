@@ -205,7 +205,7 @@ it('a repeated idempotency key is accepted only with the same files', async () =
 	expect(place.sink.received).toHaveLength(1);
 });
 
-it.skipIf(!isBuilt)('a send that is killed after the upload continues with its files', async () => {
+it.skipIf(!isBuilt)('a send killed after the upload continues with its files', async () => {
 	const place = await local();
 	const { db, folder } = place.project;
 	const words = [
@@ -244,7 +244,7 @@ describe('send rejects a bad attachment with exit code 2, and sends nothing', ()
 		[
 			'one name twice in the HTML',
 			['logo.png', 'more/logo.png'],
-			/two files have the name logo\.png, which the HTML shows/,
+			/the HTML shows cid:logo\.png; only one file may have this name/,
 		],
 		['too many', Array.from({ length: 101 }, () => 'logo.png'), /101 files are more than 100/],
 	])('%s', async (_, names, says) => {

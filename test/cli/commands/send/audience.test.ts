@@ -146,7 +146,7 @@ describe('mailctl send to selected people of several lists', () => {
 		]);
 	});
 
-	it('rejects a repeated mail even if the lists have another order, but accepts the mail for other people', async () => {
+	it('rejects a repeated mail even with reordered lists, but accepts the same mail for other people', async () => {
 		await project.json(send(4, ...both));
 		const again = await project.run(send(4, '--list', 'Guests', '--list', 'Readers'));
 		expect([again.code, again.stderr]).toEqual([

@@ -123,7 +123,7 @@ describe('mailctl send --batch', () => {
 		];
 		const finding = 'line 2: Ann@example.com is in this campaign already.';
 
-		it('treats the lines as the same mail, both in a dry run and in a real run', async () => {
+		it('rejects a recipient who is in both lines, in a dry run and in a real run', async () => {
 			const file = await project.file('same.ndjson', lines.map((line) => JSON.stringify(line)).join('\n'));
 			for (const end of [['-n'], []])
 				expect(errorOf(await project.run([...batch(file, 2), '-o', 'json', ...end]))).toMatchObject({

@@ -50,7 +50,7 @@ describe.each(['a database', 'a server'])('send --idempotency-key on %s', (way) 
 		it.each([
 			['sent', [], 0, 'sent 1'],
 			['bounced', ['--to', `gone@${format}.example.com`], 9, 'sent 1, bounced 1'],
-		])('prints its first answer again if the key is repeated, and sends nothing (%s mail)', async (what, to, code, outcome) => {
+		])('prints the first answer again and sends nothing if the key belongs to a mail that was %s', async (what, to, code, outcome) => {
 			const words = [
 				...mail,
 				'--to',

@@ -161,7 +161,7 @@ describe('send to nobody', () => {
 			const ended = await project.run(words);
 			expect([ended.code, ended.stderr]).toEqual([
 				9,
-				expect.stringContaining('warning: no message is sent: each was suppressed or canceled\n'),
+				expect.stringContaining('warning: no message was sent: each was suppressed or canceled\n'),
 			]);
 		}
 		expect(

@@ -61,7 +61,7 @@ const refused: readonly [what: string, words: readonly string[], says: string][]
 ];
 
 describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
-	it.each(refused)('fails equally in a dry run, a preview and a real run: %s', async (_what, words, says) => {
+	it.each(refused)('fails in a dry run and in a preview as in a real run: %s', async (_what, words, says) => {
 		const all = inFolder(['send', ...from.filter(() => !words.includes('--from')), ...words, ...audience]);
 		const real = await project.run([...all, '--no-wait']);
 		expect(real).toMatchObject({ code: 5, stderr: expect.stringContaining(`error: ${says}`) });
@@ -92,7 +92,7 @@ const unbegun: readonly [what: string, more: readonly string[], code: number, sa
 ];
 
 describe.each(Object.entries(audiences))('send to %s', (_, audience) => {
-	it.each(unbegun)('fails equally in a dry run and a real run: %s', async (_what, more, code, says) => {
+	it.each(unbegun)('fails in a dry run as in a real run: %s', async (_what, more, code, says) => {
 		const all = inFolder([
 			'send',
 			...from,

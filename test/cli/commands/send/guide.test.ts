@@ -142,7 +142,7 @@ describe('mailctl send', () => {
 		expect([dry.code, dry.stderr]).toEqual([0, expect.not.stringContaining('error')]);
 	});
 
-	it('counts the selected people, and prints a command that expects this count', async () => {
+	it('counts the selected people, and prints a command with this count in --expect-count', async () => {
 		await project.json(['lists', 'create', '--name', 'Staff', '--email-reason', 'r']);
 		for (const [list, email] of [
 			['1', 'bob@example.com'],

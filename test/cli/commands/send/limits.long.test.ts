@@ -54,13 +54,12 @@ describe('limits on sending', () => {
 		const drained = await project.run(['worker', '--drain'], {
 			interrupts: interrupted.signal,
 			heard: (text) => {
-				if (text.includes('limits delay the rest')) interrupted.abort();
+				if (text.includes('a limit delays the other messages')) interrupted.abort();
 			},
 		});
 		await sink.close();
-		expect(drained.stderr.match(/limits delay the rest until \d{4}-\d\d-\d\d \d\d:\d\d UTC/g)).toHaveLength(
-			1,
-		);
+		const delays = /a limit delays the other messages until \d{4}-\d\d-\d\d \d\d:\d\d UTC/g;
+		expect(drained.stderr.match(delays)).toHaveLength(1);
 		expect(sink.received).toHaveLength(1);
 	});
 
@@ -71,7 +70,7 @@ describe('limits on sending', () => {
 		const sent = [...message.filter((word) => word !== '--no-wait'), '--wait-timeout', '5s'];
 		const run = await project.run([...sent, ...to('example.org', 2), '--no-color'], { columns: 80 });
 		await sink.close();
-		const [before = '', after = ''] = run.stderr.split('warning: limits delay the rest');
+		const [before = '', after = ''] = run.stderr.split('warning: a limit delays the other messages');
 		expect(before.endsWith('\r\x1b[K')).toBe(true);
 		expect(after).toMatch(/^[^\r]*you stop waiting\nsending \d of 2/);
 	});
@@ -133,7 +132,7 @@ describe('limits on sending', () => {
 			'a.test=100/1h, a.test=3/60m',
 			'"a.test=100/h" and "a.test=3/h" have the same period; use one of them.',
 		],
-	])('cannot have an invalid value in %s: %s', async (name, value, why) => {
+	])('are rejected if the user sets %s to %s', async (name, value, why) => {
 		const project = await makeProject();
 		const refused = await set(project, name, value);
 		expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining(`${name}: ${why}`) });

@@ -157,7 +157,7 @@ describe('mailctl send --list', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: list 1 "Readers" has 2 recipients, not 3; nothing was released\nhint: --expect-count 2 if that is right\n' +
+				'error: list 1 "Readers" has 2 recipients, not 3; nothing was released\nhint: if 2 is right, give --expect-count 2\n' +
 				`hint: it stays staged: mailctl --db ${project.db} campaigns cancel november frees its name\n`,
 		});
 		expect(sink.received).toEqual([]);
@@ -477,7 +477,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('sets is_complete for a released campaign, and `campaigns cancel` keeps the value', async () => {
+	it('releases a campaign, whose is_complete stays true after `campaigns cancel`', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

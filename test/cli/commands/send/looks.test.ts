@@ -213,7 +213,7 @@ describe('--preview browser', () => {
 		expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"');
 	});
 
-	it('takes the browser command from the environment and the operating system', () => {
+	it('takes the browser command from $BROWSER, or uses xdg-open or open on a desktop', () => {
 		expect(openerOf({ BROWSER: 'firefox --new-tab %s:lynx', SSH_TTY: '/dev/pts/1' }, 'linux')).toEqual([
 			...['firefox', '--new-tab', '%s'],
 		]);

@@ -98,7 +98,7 @@ describe('send on a mailctl server', () => {
 		expect(JSON.parse(stderr.trim().split('\n').at(-1) ?? '').error).toMatchObject({
 			code: 'accepted_and_queued',
 			exit_code: 14,
-			hint: expect.stringContaining('the server sends it'),
+			hint: expect.stringContaining('the server sends the messages'),
 		});
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
@@ -291,7 +291,7 @@ describe('send that gets no answer when it releases a campaign', () => {
 		expect(await project.json(['messages', 'list'])).toMatchObject([{ state: 'queued' }]);
 	});
 
-	it('exits with 13 if the service has not released the campaign, and prints the command that continues it', async () => {
+	it('prints the resume command and exits with 13 if the service has not released the campaign', async () => {
 		const project = await withList();
 		const { code, stderr } = await project.run(words, { connect: connectWith('lost') });
 		expect({ code, stderr }).toMatchObject({
@@ -328,7 +328,7 @@ describe('a preview of a message on a server', () => {
 		expect(await project.json(['messages', 'list'])).toEqual([]);
 	});
 
-	it('is possible if the token has only the scope send, but lacks the values of subscribers', async () => {
+	it('works with a token that has only the scope send, but shows no values of subscribers', async () => {
 		const { project, server } = await serve();
 		const made = await project.json(['engine', 'tokens', 'create', '--name', 's', '--scope', 'send']);
 		const { token } = made as { token: string };

@@ -60,7 +60,7 @@ describe('mailctl send --results', () => {
 		expect(await readFile(later, 'utf8')).toMatch(header);
 	});
 
-	it('rejects a folder and standard output before anything is staged', async () => {
+	it('rejects a folder or standard output, and stages nothing', async () => {
 		const folder = join(project.folder, 'folder');
 		await mkdir(folder);
 		const refused = await Promise.all([folder, '-'].map((path) => project.run(send(path))));

@@ -67,7 +67,7 @@ describe('an interrupted campaign', () => {
 		...more,
 	];
 
-	it('is completed by campaigns resume, which sends to everyone once', async () => {
+	it('is completed by the command `campaigns resume`, which sends to each recipient once', async () => {
 		await breakOffStaging();
 		expect(await project.json(['campaigns', 'get', 'november'])).toMatchObject({
 			name: 'november',
@@ -86,7 +86,7 @@ describe('an interrupted campaign', () => {
 		expect(lines.at(-1)).toMatch(/^2201,r2199@example\.com,[0-9a-f-]{36},sent,250,/);
 	});
 
-	it('also continues if the same send runs again', async () => {
+	it('is completed if the user runs the same send command again', async () => {
 		await breakOffStaging();
 		await project.json(send('--csv', people));
 		expect(new Set(sentTo()).size).toBe(count);
@@ -215,7 +215,7 @@ describe('an interrupted campaign', () => {
 		expect(sentTo()).toHaveLength(count);
 	});
 
-	it('is deleted by campaigns cancel, and cannot continue afterwards', async () => {
+	it('is deleted by the command `campaigns cancel`, and cannot continue afterwards', async () => {
 		await breakOffStaging();
 		const asked = await project.run(['campaigns', 'cancel', 'november']);
 		expect([asked.code, asked.stderr]).toEqual([
@@ -236,7 +236,7 @@ describe('an interrupted campaign', () => {
 });
 
 describe('an interrupted campaign to a list', () => {
-	it('is continued by campaigns resume, and then includes new subscribers', async () => {
+	it('is continued by the command `campaigns resume`, which includes new subscribers', async () => {
 		const sink = await startSmtpSink();
 		const project = await makeProject({ smtp: sink.port });
 		await project.json(['lists', 'create', '--name', 'Readers', '--email-reason', 'r']);

@@ -47,7 +47,7 @@ describe('mailctl send at a given time', () => {
 		[['--at', '2026-10-31 09:00'], 'is in the past'],
 		[['--at', 'soon'], 'is not a time'],
 		[['--at', 'T'.repeat(100_000)], `"${'T'.repeat(100)}…" is not a time`],
-		[['--at', '2026-12-01'], 'has no time of the day'],
+		[['--at', '2026-12-01'], 'needs a time of day'],
 		[['--window', '9-18'], 'is not a window'],
 		[['--at', '2026-12-01 09:00', '--in', '2h'], 'use either --at or --in, not both'],
 	])('rejects %j before it stages anything', async (words, message) => {
@@ -80,7 +80,7 @@ describe('mailctl send at a given time', () => {
 	});
 
 	const rows = ['--subject', 'Row', '--text', 'Hi', '--from', 'news@example.com', '--csv'];
-	it('also prints the planned time in the zone of --time-zone if its UTC offset is not that of the setting time_zone', async () => {
+	it('prints the planned time in both zones if --time-zone and the setting time_zone differ in UTC offset', async () => {
 		const now = ['--now', '2026-11-01T10:00:00Z'];
 		const at = async (...zone: string[]) =>
 			(await project.run([...send('--at', '2026-12-01 09:00', '-n'), ...zone, ...now])).stderr;
@@ -126,7 +126,7 @@ describe('mailctl send at a given time', () => {
 	it.each([
 		'on a database',
 		'on a server',
-	])('exits with 14 if the window closes too early, %s', async (where) => {
+	])('exits with 14 if the hours of --window are over before the mail is sent, %s', async (where) => {
 		const open = ['--now', '2026-11-01T16:59:00Z'];
 		await project.json([...send('--window', '09:00-18:00'), '--no-wait', ...open]);
 		const resume = ['campaigns', 'resume', 'c', '--results', join(project.folder, 'results.csv')];
@@ -189,7 +189,7 @@ describe('mailctl send at a given time', () => {
 			expect([run.code, sink.received]).toEqual([0, []]);
 		});
 
-		it('uses the time of the earlier command if the new one gives none, and prints this time in the question', async () => {
+		it('keeps the time of the earlier command if the new command has none, and prints this time in the question', async () => {
 			await stage('--at', '2026-12-01 09:00');
 			const run = await resume();
 			expect(stripVTControlCharacters(run.stderr)).toContain(
@@ -218,7 +218,7 @@ describe('mailctl send at a given time', () => {
 		});
 	});
 
-	it('waits until the window opens, and can be canceled before that', async () => {
+	it('plans the campaign for the next start of --window, and the user can cancel it before', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
 		expect([run.code, run.stderr]).toEqual([

@@ -160,7 +160,7 @@ describe.each(kinds)('a repeated send from a %s', (kind) => {
 		const wrong = await run(expecting(typed, '7'), '--again', '--campaign', 'second');
 		expect(wrong).toMatchObject({
 			code: 2,
-			stderr: expect.stringContaining('--expect-count 1 if that is right'),
+			stderr: expect.stringContaining('if 1 is right, give --expect-count 1'),
 		});
 		const mended = await run(typed, '--again', '--campaign', 'second', '-o', 'json');
 		expect(documentOf(mended)).toMatchObject({ name: 'second', messages: { sent: 1 } });
@@ -171,7 +171,7 @@ describe.each(kinds)('a repeated send from a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('continues a staged campaign that --campaign names if --expect-count is now right', async () => {
+	it('continues a staged campaign that --campaign names if the user corrects --expect-count', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -337,7 +337,7 @@ describe('send of the same mail to the same recipients', () => {
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('continues the campaign that --campaign names if the sender differs only in letter case, but not with another tag', async () => {
+	it('continues the campaign that --campaign names if only the sender’s letter case differs, but rejects another --tag', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',

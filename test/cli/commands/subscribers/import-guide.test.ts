@@ -124,7 +124,7 @@ describe('subscribers import on a terminal', () => {
 		});
 	});
 
-	it('asks which column has the addresses if several could', async () => {
+	it('asks for the address column if several columns contain addresses', async () => {
 		const { code, json } = await guided('a,b\nann@example.com,amy@example.com\n', [
 			['Which column', down, 'all'],
 			['❯ b', ''],

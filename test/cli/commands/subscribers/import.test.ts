@@ -31,7 +31,7 @@ describe('mailctl subscribers import', () => {
 		...more,
 	});
 
-	it('counts every row once, and writes the rejected ones to a file that it can import', async () => {
+	it('counts every row once, and writes rejected rows to a file that the user can correct and import', async () => {
 		const path = await project.file(
 			'people.csv',
 			[
@@ -73,7 +73,7 @@ describe('mailctl subscribers import', () => {
 		]);
 	});
 
-	it('imports duplicates from a rejects file only if the user empties their _code', async () => {
+	it('imports duplicates from a rejects file only if the user clears their cells in the column _code', async () => {
 		const path = await project.file(
 			'people.csv',
 			'email,name\nann@example.com,Ann\nANN@example.com,Other\nbad,Bob\n',
@@ -97,7 +97,7 @@ describe('mailctl subscribers import', () => {
 		expect(await people()).toMatchObject([{ name: 'Other' }]);
 	});
 
-	it('rejects a list or object in a text column, also when it imports the rejects file', async () => {
+	it('rejects arrays and objects in text columns, and rejects them again from the rejects file', async () => {
 		const rows = [
 			{ email: 'a@example.com', city: [1, 2] },
 			{ email: 'c@example.com', name: { x: 1 } },
@@ -126,7 +126,7 @@ describe('mailctl subscribers import', () => {
 			'people.ndjson',
 			'{"Note":"x","email":"bad","city":"Rome","name":"Bob"}\n{"email":"ann@example.com","name":"Ann"}\n{"Note":"z","email":"too","city":"many","name":"cells,here"}\n',
 		],
-	])('leaves out columns of %s, and the same columns of the corrected rejects file', async (name, text) => {
+	])('leaves out columns of %s, and leaves out these columns of the rejects file without --map', async (name, text) => {
 		const path = await project.file(name, text);
 		const first = await project.run([...words(path, '--map', 'note=-', '--map', 'city=-'), '-o', 'json']);
 		expect({ code: first.code, said: said(first) }).toEqual({
@@ -243,7 +243,7 @@ describe('mailctl subscribers import', () => {
 			'unknown column "Fax"',
 		]);
 		expect(errorOf(result)['hint']).toBe(
-			'--map Town=FIELD, --create-fields or --ignore-unknown; fields: city',
+			'add --map Town=FIELD, --create-fields or --ignore-unknown; fields: city',
 		);
 		expect(await people()).toEqual([]);
 	});

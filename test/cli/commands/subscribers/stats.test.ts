@@ -23,7 +23,7 @@ describe('mailctl subscribers stats', () => {
 		return project;
 	};
 
-	it('counts states, reasons, sources, days, domains and fields in one JSON document', async () => {
+	it('prints counts by state, reason, source, day, domain and field as one JSON document', async () => {
 		const project = await prepared();
 		const stats = await project.json(['subscribers', 'stats', '-l', '1', '--now', '2026-11-21T12:00:00']);
 		expect(stats).toMatchObject({

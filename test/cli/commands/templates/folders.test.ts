@@ -99,13 +99,13 @@ describe('templates pull', () => {
 		});
 	});
 
-	it('asks nothing if a killed pull left part of a file', async () => {
+	it('asks nothing if a previous pull was killed while it wrote a file', async () => {
 		await add('A', { text_body: 'T', html_body: '<p>H</p>' });
 		await put({ 'A/subject.txt': 'A\n', 'A/.body.html.0123456789ab.part': '<p' });
 		expect(lines(await pull())).toEqual([['updated', 'A', 'A', 'body.html, body.txt']]);
 	});
 
-	it('uses a folder with another name if its subject.txt names the template', async () => {
+	it('finds the folder of a template by its subject.txt if the folder’s name differs', async () => {
 		await add('Spring sale');
 		await put({ 'sale/subject.txt': 'Spring sale', 'sale/body.txt': 'Hi' });
 		expect(lines(await pull())).toEqual([['unchanged', 'Spring sale', 'sale', '']]);

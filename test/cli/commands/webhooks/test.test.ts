@@ -62,7 +62,7 @@ describe('mailctl webhooks test', () => {
 		[{}, 0],
 		[{ result: true }, 0],
 		[{ result: false }, 9],
-	])('given the answer %j of another service, exits with %i', async (answer, exit) => {
+	])('understands the test result %j of a service other than mailctl, and exits with %i', async (answer, exit) => {
 		const connect = stripped({
 			change: (api) => ({
 				...api,

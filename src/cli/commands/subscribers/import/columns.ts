@@ -58,7 +58,7 @@ export async function assertKnownStates(
 	const found = [...unknown.values()].sort((one, other) => other.rows - one.rows);
 	const pairs = found.slice(0, 3).map(({ cell }) => `${cell.slice(0, longestName)}=STATE`);
 	const names = states.map(({ index }) => (table.header[index] ?? '').trim());
-	throw new UsageError(`${shortNames(names).join(', ')}: words that name no known state`, {
+	throw new UsageError(`${shortNames(names).join(', ')}: some words are not known states`, {
 		details: shortNames(
 			found.map(({ cell, rows }) => `${cell === '' ? '(blank)' : show(cell)}: ${counted(rows, 'row')}`),
 		),
@@ -81,7 +81,7 @@ function hintOf(findings: Findings, emails: readonly string[], fields: readonly 
 			: `${unknown?.column || 'COLUMN'}=${unknown?.suggestions[0] ?? 'FIELD'}`;
 	const known =
 		fields.length === 0 ? 'there are no fields yet' : `fields: ${fields.map((f) => f.variable).join(', ')}`;
-	return `--map ${shellWord(pair)}, --create-fields or --ignore-unknown; ${known}`;
+	return `add --map ${shellWord(pair)}, --create-fields or --ignore-unknown; ${known}`;
 }
 
 type HowToMap = Required<Pick<HeaderOptions, 'map' | 'unknown' | 'stateWords'>>;

@@ -66,7 +66,7 @@ export async function putTable(cx: CommandContext, job: PutJob): Promise<ExitCod
 			}
 			const goOn =
 				job.isOnce && options.job === undefined
-					? 'imported rows stay; to be able to resume, import everything again from a file or with --job NAME'
+					? 'imported rows stay; import everything again (--resume needs a file or --job NAME)'
 					: 'imported rows stay; run the same command with --resume to go on';
 			const how = { ...(await rowsOf(cx, job, foreign)), imports, batchRows, key };
 			const result = await runShown(cx, how, {
@@ -134,7 +134,7 @@ async function openRejectsOf(
 	const { position } = await imports.open(key, spec, { signal: cx.signal });
 	const path = options.rejects ?? (earlier === null ? rejectsPath : besides(rejectsPath, earlier.rejects));
 	const isKnown = earlier?.rejects === resolve(path);
-	// Without a mark, the default rejects file may belong to another import.
+	// If no earlier run is known, the default rejects file may belong to another import.
 	const resume = earlier === null ? options.rejects !== undefined : isKnown;
 	const isNew = position === 0 && !isKnown;
 	const rejects = await openRejects({ ...layout, ...(isNew ? { path: rejectsPath } : { path, resume }) });
@@ -215,7 +215,6 @@ function hashOf(parts: readonly unknown[]): string {
 	return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
 }
 
-/** The number of rows in a batch for each concurrent request. */
 const roundsPerBatch = 8;
 
 async function placeOf(cx: CommandContext, { options, limits: { rate }, isOnce }: TableJob) {

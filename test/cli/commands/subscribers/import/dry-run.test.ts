@@ -42,7 +42,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('prints the same error as a real %s if the rejects file exists or cannot be created', async (verb, more) => {
+	])('prints the same error as %s without -n if the rejects file exists or cannot be created', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
@@ -164,7 +164,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		});
 	});
 
-	it('counts a row as unchanged if the subscriber has the same numbers and booleans', async () => {
+	it('counts rows as unchanged if their numbers and booleans equal the stored ones', async () => {
 		await project.json(['fields', 'create', '--variable', 'age', '--name', 'Age']);
 		await project.json(['fields', 'create', '--variable', 'vip', '--name', 'Vip']);
 		const line = (n: number) =>
@@ -281,7 +281,7 @@ describe('a dry run on a database', () => {
 	});
 });
 
-describe('a dry run on another service', () => {
+describe('a dry run on a service other than mailctl', () => {
 	const calls: string[] = [];
 	const page = async (request: PageRequest & { email__exact?: string }) => {
 		calls.push(`page ${request.email__exact ?? ''}`);
@@ -289,7 +289,7 @@ describe('a dry run on another service', () => {
 	};
 	const api = { subscribers: () => ({ page }) } as unknown as Api;
 
-	it('limits its requests and counts the rows that it does not check', async () => {
+	it('sends a limited number of requests, and counts the rows that it does not check', async () => {
 		const read = readOnly(api, 2);
 		const subscribers = read.subscribers(1);
 		for (const n of [1, 2, 3]) {

@@ -9,8 +9,8 @@ const identity: ImportIdentity = {
 	delimiter: ',',
 };
 
-describe('the key of an import', () => {
-	it('is the same for the same options, even if fields were created meanwhile', () => {
+describe('the key that identifies an import', () => {
+	it('does not depend on new fields or ignored columns', () => {
 		const again = {
 			...identity,
 			mapping: { ...identity.mapping, newFields: [{ variable: 'x', name: 'x' }], ignored: ['y'] },

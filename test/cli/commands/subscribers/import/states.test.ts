@@ -25,7 +25,7 @@ const tool =
 	'email,Status,UNSUB_TIME\na@e.org,unsubscribed,\nb@e.org,active,\nc@e.org,blocklisted,2024-05-01\n';
 const map = ['--map', 'Status=state', '--map', 'UNSUB_TIME=-'];
 
-it('an import exits with 2 and writes nothing if a column of states is not mapped', async () => {
+it('an import exits with 2 and writes nothing if --map omits a column that says who may get mail', async () => {
 	const path = await project.file('tool.csv', tool);
 	for (const more of [[], ['--ignore-unknown'], ['--create-fields'], ['--create-fields', '-n']]) {
 		const { code, stderr } = await project.run(words(path, ...more));
@@ -44,11 +44,11 @@ it('an import exits with 2 and writes nothing if a column of states is not mappe
 	expect([await project.json(['fields', 'list']), await people()]).toEqual([[], []]);
 });
 
-it('an import accepts unknown words in a mapped column of states if --state-words explains them', async () => {
+it('an import accepts an unknown word for a state if --state-words gives its meaning', async () => {
 	const path = await project.file('tool.csv', tool);
 	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
 		exit_code: 2,
-		message: 'Status: words that name no known state',
+		message: 'Status: some words are not known states',
 		details: ['"blocklisted": 1 row'],
 		hint: expect.stringContaining('--state-words blocklisted=STATE, where STATE is active, unsubscribed,'),
 	});
@@ -107,7 +107,7 @@ it.each(files)('an import accepts %s', async (_, file, options, states) => {
 	expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining('"x=gone" does not end in a state')]);
 });
 
-it('an import with unknown state words rejects a whole file, but only the affected rows of standard input', async () => {
+it('an unknown word for a state makes an import reject a whole file, but only the affected rows of standard input', async () => {
 	const rows = Array.from({ length: 40_000 }, (_, at) => `person${at}@example.com,active\n`).join('');
 	const text = `email,Status\n${rows}a@e.org,paused\nb@e.org,paused\nc@e.org,unsubscribed\n`;
 	const mapped = ['--map', 'Status=state'];

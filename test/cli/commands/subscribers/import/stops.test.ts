@@ -99,7 +99,7 @@ describe('an interrupted import', () => {
 		expect(stopped).toMatchObject({
 			code: 130,
 			stderr: expect.stringContaining(
-				'imported rows stay; to be able to resume, import everything again from a file or with --job NAME\n',
+				'imported rows stay; import everything again (--resume needs a file or --job NAME)\n',
 			),
 		});
 	});
