@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { removeLeftovers } from './global-setup.js';
 import { runProgram } from './support/run-program.js';
 
-it('removeLeftovers removes only folders older than an hour whose test process has ended', () => {
+it('removeLeftovers removes a folder only if it is over an hour old and its test process has ended', () => {
 	const parent = mkdtempSync(join(tmpdir(), 'mailctl-leftovers-'));
 	const { pid } = runProgram('true', []);
 	const make = (name: string) => {

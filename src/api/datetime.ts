@@ -45,7 +45,7 @@ export function formatDateTime(at: Micros): WireDateTime {
 	return `${lastDay.text}T${time}.${String(micros % microsPerSecond).padStart(6, '0')}`;
 }
 
-/** A page of records has few different days. Without this cache, `Date` takes a sixth of the time to read a page. */
+/** A page of records has few different days. Without this cache, a sixth of the time to read a page goes to `Date`. */
 let lastDay = { number: 0, text: '1970-01-01' };
 
 function dayText(day: number): string {

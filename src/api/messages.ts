@@ -163,7 +163,7 @@ function checkAudience(
 	const isFirst = lists === undefined || (hasList && list_id === undefined) || lists[0] === list_id;
 	const isOfLists = hasList || conditionNames.every(isMissing);
 	return {
-		...(!isFirst && { lists: [{ code: 'invalid', message: 'The first list must be list_id.' }] }),
+		...(!isFirst && { lists: [{ code: 'invalid', message: 'The first item must equal list_id.' }] }),
 		...(!isOfLists && { list_id: [required] }),
 	};
 }

@@ -15,7 +15,7 @@ export function isHeldReason(reason: string | null): boolean {
 export function restoredReason(backup: string, waiting: number): string {
 	if (waiting === 0) return `${restored}${backup}`;
 	const messages = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
-	return `${restored}${backup}: ${messages}, which may have been sent since the backup`;
+	return `${restored}${backup}: ${messages} and may have been sent since the backup`;
 }
 
 export function pausedBy(reason: string | null): string {

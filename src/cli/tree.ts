@@ -21,7 +21,7 @@ export const tree: Tree = [
 	]),
 	...under('Deployment', [
 		['serve', 'serve the API and tracking pages, and send mail', () => import('./commands/serve.js')],
-		['smoke', 'check a deployment, for CI', () => import('./commands/smoke.js')],
+		['smoke', 'check a service in CI', () => import('./commands/smoke.js')],
 		['doctor', 'find problems in this set-up, and say how to fix them', () => import('./commands/doctor.js')],
 		['worker', 'send queued messages and retries', () => import('./commands/worker.js')],
 		['engine', 'administer the local database and its mail server', () => import('./commands/engine.js')],

@@ -81,7 +81,7 @@ export function mayLoad(value: string): boolean {
 	return /url\s*\(/i.test(value);
 }
 
-/** Allows only functions for colours and numbers. Rejects at-rules (`@import`) and escapes: an escape can hide both. */
+/** Allows only functions for colours and numbers. Rejects at-rules (`@import`), and escapes, which can hide either. */
 export function loadsNothing(value: string): boolean {
 	if (!/[(\\@]/.test(value)) return true;
 	if (/[\\@]/.test(value)) return false;

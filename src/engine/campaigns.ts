@@ -231,7 +231,7 @@ async function unknownCampaign(
 	if (known === null || !isOfCalls(known)) return notFound();
 	return new ApiError(
 		'conflict',
-		'This campaign was released by the send call that made it: it can be canceled, but takes no more recipients.',
+		'A send call created and released this campaign: it can be canceled, but takes no more recipients.',
 	);
 }
 

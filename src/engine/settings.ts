@@ -132,7 +132,7 @@ const checks: Readonly<Record<SettingName, (value: string) => Checked>> = {
 			? { value: 'true' }
 			: either(/^(false|no|off|0)$/i.test(text) ? 'false' : null, 'Must be true or false.'),
 	unsubscribe_scope: (text) =>
-		either(/^(list|all)$/i.test(text) ? text.toLowerCase() : null, 'Must be list or all.'),
+		either(/^(list|all)$/i.test(text) ? text.toLowerCase() : null, 'Must be "list" or "all".'),
 	page_sender_name: (name) => {
 		const isName = name !== '' && name.length <= maxPageSenderName && !/\p{Cc}/u.test(name);
 		return either(isName ? name : null, `Enter a name of one line, 1 to ${maxPageSenderName} characters.`);
@@ -167,7 +167,7 @@ function checkCertificates(value: string): Checked {
 		}
 	};
 	const areReadable = certificates.length > 0 && certificates.every(isReadable);
-	return either(areReadable ? certificates.join('\n') : null, 'Must be certificates in PEM.');
+	return either(areReadable ? certificates.join('\n') : null, 'Must be certificates in PEM format.');
 }
 
 /** RFC 5321 s.4.1.1.1: a domain or an address literal. */

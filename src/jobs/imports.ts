@@ -209,7 +209,7 @@ class ImportRun {
 		const [first, end] = [batch.first + skipped, batch.first + batch.count];
 		if (sum(ack.counts) === end - first && ack.rejects.every(({ row }) => row >= first && row < end))
 			return ack;
-		throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} does not match them`);
+		throw new ApiError('bad_answer', `the answer to rows ${first} to ${end} does not match these rows`);
 	}
 }
 

@@ -338,7 +338,7 @@ class RowWriter {
 		for (let tries = 1; ; tries += 1) {
 			const error = await failureOf(this.#parts.pace.write(write));
 			if (error === null) return null;
-			// A refused retry may only mean that the first attempt succeeded.
+			// A service may refuse a retry because the first attempt succeeded.
 			if (!isOpen(error) && (tries === 1 || !isRefusal(error))) return error;
 			const happened = await askAgain(hasHappened);
 			if (happened === true) return null;

@@ -27,7 +27,7 @@ export function utf8Fault(bytes: Buffer): string | null {
 	if (wide !== null || isUtf8(bytes)) return wide;
 	for (let line = 1, start = 0; ; line += 1) {
 		const end = bytes.indexOf(10, start);
-		if (end === -1 || !isUtf8(bytes.subarray(start, end))) return `is not UTF-8 text: line ${line} is not`;
+		if (end === -1 || !isUtf8(bytes.subarray(start, end))) return `is not UTF-8 text: see line ${line}`;
 		start = end + 1;
 	}
 }

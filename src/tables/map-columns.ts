@@ -163,7 +163,7 @@ class Header {
 				this.#refuse(
 					'bad_map',
 					source,
-					`--map ${given}: only the name and fields can be joined from several columns`,
+					`--map ${given}: several columns can be joined only into the name or a field`,
 				);
 			}
 		}
@@ -347,7 +347,7 @@ class Header {
 			const first = firsts.get(target) ?? column;
 			firsts.set(target, first);
 			if (first === column) continue;
-			const message = `the columns ${show(first)} and ${show(column)} are both ${target}: --map ${show(`${column}=-`)}`;
+			const message = `the columns ${show(first)} and ${show(column)} are both ${target}: --map ${show(`${column}=-`)} leaves the second out`;
 			this.#refuse('same_target', column, message);
 		}
 		if (firsts.has('email')) return;

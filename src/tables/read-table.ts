@@ -214,5 +214,5 @@ function accepted(name: string, header: readonly string[]): readonly string[] {
 	if (header.length <= maxColumns) return header;
 	const count = header.length.toLocaleString('en-US');
 	const message = `${name} has ${count} columns; at most ${maxColumns.toLocaleString('en-US')} are read`;
-	throw new TableError('bad_header', message, { hint: 'is it the right delimiter? (--delimiter)' });
+	throw new TableError('bad_header', message, { hint: 'try another delimiter with --delimiter' });
 }

@@ -85,7 +85,7 @@ function readHint(text: string): { delimiter: string; bytes: number } | null {
 	return found === null ? null : { delimiter: found[1] ?? '', bytes: Buffer.byteLength(found[0]) };
 }
 
-const arrayOfObjects = `is one JSON array, but must have one object per line, as "jq -c '.[]' FILE" or "-o ndjson" writes it`;
+const arrayOfObjects = `is one JSON array: write one object per line instead, with "jq -c '.[]' FILE" or "-o ndjson"`;
 
 /** A text is NDJSON if it starts with an object, as CSV headers rarely do, or is an array with an object per line. */
 function recognizeJson(text: string, format: SniffOptions['format']): 'lines' | 'array' | 'none' {

@@ -25,7 +25,7 @@ describe('a timestamp', () => {
 		);
 	});
 
-	test('is formatted like Date.toISOString, even just after a timestamp of another day', () => {
+	test('is formatted like Date.toISOString, even if the previous call formatted another day', () => {
 		fc.assert(
 			fc.property(fc.integer({ min: -2_000_000_000_000, max: 9_000_000_000_000 }), (ms) => {
 				expect(formatDateTime(ms * 1000 + 7)).toBe(`${new Date(ms).toISOString().slice(0, -1)}007`);

@@ -71,7 +71,7 @@ describe('a hint', () => {
 		);
 	});
 
-	it('keeps text quoted from a service unchanged', () => {
+	it('adds no --db to commands in text that a service wrote', () => {
 		const text = 'give the id of "mailctl lists list", mailctl lists list, mailctl serve (pid 4711)';
 		expect(hintText([text, '; ', mailctl('lists', 'list')], local)).toBe(
 			`${text}; mailctl --db news.db lists list`,
@@ -116,7 +116,7 @@ describe('an error message', () => {
 		expect(stderr).toContain('hint: mailctl lists list\n');
 	});
 
-	it('shows a mailctl command in the service’s text unchanged', async () => {
+	it('adds no --db to a command in the service’s own message', async () => {
 		const { stderr } = await cli(['--db', 'news.db', 'lists', 'list'], {
 			connect: failing(new ApiError('conflict', 'no: mailctl lists list')),
 		});

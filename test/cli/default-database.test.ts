@@ -43,7 +43,7 @@ describe('the default database', () => {
 		expect([second.code, second.stderr]).toEqual([0, '']);
 	});
 
-	it('is created without a message by engine init, and by a command with --quiet', async () => {
+	it('is created without a message by engine init, and by commands with --quiet', async () => {
 		const init = await cli(['engine', 'init']);
 		expect(init.stderr).not.toContain('a new database');
 		const add = ['fields', 'create', '--variable', 'CITY', '--name', 'City', '--quiet'];
@@ -108,7 +108,7 @@ describe('the default database', () => {
 		});
 	});
 
-	it('is read by a running --watch as soon as another command creates it', async () => {
+	it('is read by a running command with --watch after another command creates it', async () => {
 		const env = { HOME: await makeHome() };
 		let made: Promise<unknown> | null = null;
 		const heard = (text: string) => {

@@ -228,7 +228,7 @@ describe('a missing value', () => {
 	});
 
 	it.each([
-		[['campaigns', 'get'], 'missing <campaign>: its name or UUID', 'mailctl campaigns list'],
+		[['campaigns', 'get'], 'missing <campaign>: a name or a UUID', 'mailctl campaigns list'],
 		[['campaigns', 'compare'], 'missing <campaign>: names or UUIDs, two or more', 'mailctl campaigns list'],
 		[['lists', 'get'], 'missing <list>: id or exact name', 'mailctl lists list'],
 		[['fields', 'get'], /^missing <field>: /, 'mailctl fields list'],

@@ -48,7 +48,7 @@ describe('a file that must be UTF-8', () => {
 		expect(await project.run([...words, file])).toEqual({
 			code: 2,
 			stdout: '',
-			stderr: `error: ${file} is not UTF-8 text: line 2 is not\n`,
+			stderr: `error: ${file} is not UTF-8 text: see line 2\n`,
 		});
 	});
 
@@ -67,7 +67,7 @@ describe('a file that must be UTF-8', () => {
 		const config = join(folder, 'config.json');
 		await writeFile(config, broken);
 		const refused = await project.run(['lists', 'list']);
-		expect(refused.stderr).toContain(`warning: ${config} is not UTF-8 text: line 2 is not`);
+		expect(refused.stderr).toContain(`warning: ${config} is not UTF-8 text: see line 2`);
 		await writeFile(config, '\ufeff{}');
 		expect((await project.run(['lists', 'list'])).code).toBe(0);
 	});

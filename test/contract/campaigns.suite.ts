@@ -250,7 +250,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 				const released = {
 					code: 'conflict',
 					message:
-						'This campaign was released by the send call that made it: it can be canceled, but takes no more recipients.',
+						'A send call created and released this campaign: it can be canceled, but takes no more recipients.',
 				};
 				const { id: list } = await subject.api.lists.create({ name: unique('list'), email_reason: 'r' });
 				const recipients = [{ to: 'b@example.com' }];

@@ -177,7 +177,7 @@ it.skipIf(library === undefined).concurrent.for(steps)(
 		const { level, message } = doctor.find(({ check }: { check: string }) => check === 'database.clock');
 		const [wanted, says] =
 			step < 0
-				? ['problem', 'but a record was written at']
+				? ['problem', 'but the newest record is from']
 				: step > hour
 					? ['warning', 'ahead of the last time that this database recorded']
 					: ['ok', "this machine's clock shows"];

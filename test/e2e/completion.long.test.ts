@@ -120,7 +120,7 @@ describe.skipIf(!isInstalled('script')).each(shells.filter(([program]) => isInst
 			expect(await shell.line(`mailctl ${keys}`)).toEqual(words);
 		});
 
-		it.each(quotes)('after the typed characters %j, Tab inserts any name as one word', async (quote) => {
+		it.each(quotes)('after the user types %j, Tab inserts each list name as one word', async (quote) => {
 			const found: string[][] = [];
 			for (const name of numbered)
 				found.push(await shell.line(`mailctl lists get ${quote}${name.slice(0, 2)}\t`));

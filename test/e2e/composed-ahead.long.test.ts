@@ -10,7 +10,7 @@ afterEach(() => sink?.close());
 
 const readers = 1_500;
 
-it('each reader gets their own signed mail once, even if the worker is interrupted', async () => {
+it('each recipient gets their own signed mail once, even if the worker is interrupted', async () => {
 	sink = await startSmtpSink();
 	const { db, folder, file, json } = await makeProject({ smtp: sink.port });
 	await json(['lists', 'create', '--name', 'Readers', '--email-reason', 'asked']);

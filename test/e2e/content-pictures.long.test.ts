@@ -119,7 +119,7 @@ describe.skipIf(!hasChromium)('HTML with inlined CSS (needs Chromium)', () => {
 		await expectSamePicture(html, await inlined(html));
 	});
 
-	it('ignores a style sheet for print', async () => {
+	it('looks like the original if one style sheet is only for print', async () => {
 		const html =
 			'<!doctype html><style media="print">p { color: red }</style><style>p { color: blue }</style><p>x</p>';
 		await expectSamePicture(html, await inlined(html));

@@ -187,7 +187,7 @@ describe.runIf(isBuilt)('a server that puts long values into messages', () => {
 			content: { subject: 'Hi #k#', text_body: 'x' },
 			says: 'the subject would have 10,003 characters with its values, and may have 998',
 		},
-	])('sends a message with short values, but not one that $what', async ({ content, says }) => {
+	])('sends one recipient’s message even if the message to another $what', async ({ content, says }) => {
 		const { serving, sink } = await serve();
 		const { id: list_id } = (await post(serving, '/sub/lists/', { name: 'News', email_reason: 'x' }))
 			.body as { id: number };

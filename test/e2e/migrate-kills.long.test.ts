@@ -24,7 +24,7 @@ const calls = `${databaseCalls},write,writev`;
 
 const rows = 9_000;
 
-it.skipIf(!hasStrace)('a move that is killed early never leaves two databases in use', async () => {
+it.skipIf(!hasStrace)('an early kill of engine migrate leaves at most one database that works', async () => {
 	const home = mkdtempSync(join(tmpdir(), 'mailctl-migrate-'));
 	const place = { env: { ...process.env, HOME: home } };
 	const works = async (db: string) => (await cli(['--db', db, 'lists', 'list', '-q'])).code === 0;

@@ -145,7 +145,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'copy@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 	});
 
-	it('sends a bounce that is matched by its return path if the Message-ID is missing', async () => {
+	it('sends a bounce that mailctl matches by its return path if the Message-ID is missing', async () => {
 		const { kept } = trial;
 		expect(await sendTo(kept, 'bare@example.org')).toBe(0);
 		const mail = await keptAbout(trial, 'bare@example.org');
@@ -155,7 +155,7 @@ describe.skipIf(noPostfix !== null)(noPostfix === null ? 'Postfix' : `Postfix ($
 		expect(await subscriberOf(kept, 'bare@example.org')).toMatchObject({ disable_reason: 'HARDBOUNCED' });
 	});
 
-	it('writes a Maildir that ingest reads', async () => {
+	it('writes a Maildir that "bounces ingest" reads', async () => {
 		const { kept, server } = trial;
 		expect(await sendTo(kept, 'dir@example.org')).toBe(0);
 		await keptAbout(trial, 'dir@example.org');

@@ -56,7 +56,7 @@ describe('the README and the docs', async () => {
 		[...page.matchAll(/^```sh run\n([\s\S]*?)^```$/gm)].map((match) => match[1] ?? ''),
 	);
 
-	it('contain examples, and the README shows the demo and test commands', () => {
+	it('contain examples, and the README shows "npm run demo" and "npm test"', () => {
 		expect(blocks.length).toBeGreaterThan(5);
 		expect([...text.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1])).toEqual([
 			'npm ci && npm run demo\n',
@@ -107,7 +107,7 @@ describe('the README and the docs', async () => {
 		await expectGolden('readme.txt', settle(record.join('\n')));
 	});
 
-	it('link only to existing pages, and to each page of the docs', async () => {
+	it('contain no broken links, and link to every page of the docs', async () => {
 		const found = await readdir(join(root, 'docs'), { recursive: true });
 		const names = found.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`);
 		const files = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...names];
@@ -124,7 +124,7 @@ describe('the README and the docs', async () => {
 		expect(names.filter((name) => !isNamed(name))).toEqual([]);
 	});
 
-	it('limit the README to 131 lines', () => {
+	it('include a README of at most 131 lines', () => {
 		expect(text.split('\n').length).toBeLessThanOrEqual(131);
 	});
 

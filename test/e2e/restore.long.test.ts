@@ -132,14 +132,14 @@ describe('engine restore', () => {
 		const restored = await run(['engine', 'restore', copy, ...agreed]);
 		expect(restored).toMatchObject({ code: 0, stderr: expect.stringContaining('engine queue resume') });
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain(
-			'1 message being sent during the backup may have arrived',
+			'1 message that mailctl was sending during the backup may have arrived',
 		);
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused, and 1 message waits');
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain(
 			'cancel messages that were sent after the backup (messages list, messages cancel)',
 		);
 		expect((await run(['engine', 'status', '-o', 'json'])).stdout).toMatch(
-			/"restored from .* UTC: 1 message waits, which may have been sent since the backup"/,
+			/"restored from .* UTC: 1 message waits and may have been sent since the backup"/,
 		);
 		await run(['worker', '--drain']);
 		expect(sink.received).toHaveLength(0);
@@ -239,7 +239,7 @@ describe('engine restore', () => {
 		expect([...keptIn(folder), ...partsIn(folder)]).toEqual([]);
 	});
 
-	it('replaces a damaged database, but keeps its old file and log', () => {
+	it('replaces a damaged database, but keeps its file and its WAL file', () => {
 		const { folder, db, json } = backedUp();
 		writeFileSync(db, 'nothing that SQLite could read');
 		writeFileSync(`${db}-wal`, 'a log');

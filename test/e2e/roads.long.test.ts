@@ -94,8 +94,8 @@ describe('a campaign on a mailctl server behind a faulty proxy', () => {
 	});
 });
 
-describe('a command for a campaign whose service has changed', () => {
-	it('ends with 2 if the mailctl server has become another service, and sends no mail twice', async () => {
+describe('a command for an existing campaign', () => {
+	it('ends with 2 and repeats no mail if GET / no longer identifies a mailctl server', async () => {
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		for (const words of [
@@ -115,7 +115,7 @@ describe('a command for a campaign whose service has changed', () => {
 		expect(await call('campaigns', 'get', 'november')).toMatchObject({ code: 0 });
 	});
 
-	it('sends nothing more if the other service has become a mailctl server', async () => {
+	it('repeats no mail if GET / identifies a mailctl server only after the first send', async () => {
 		proxy.arm({ at: 1, when: 'before', only: 'GET / ', lasts: true, strike: page });
 		expect(await call(...job())).toMatchObject({ code: 0 });
 		await eventually(async () => expect(await reached()).toEqual(all));

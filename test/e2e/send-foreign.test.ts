@@ -84,7 +84,7 @@ describe('send --list on a service without campaigns', () => {
 });
 
 describe('send --csv on a service without campaigns', () => {
-	it('ends with 13 if a call got no answer, and repeats that call only on request', async () => {
+	it('ends with 13 if a call got no answer, and repeats that call only with --retry-unknown', async () => {
 		let isBroken = true;
 		const { service, call } = await start({
 			react: ({ to }) => (isBroken && to.includes('p1@example.com') ? { kind: 'cut' } : { kind: 'make' }),
@@ -166,7 +166,7 @@ describe('an option that the target does not support', () => {
 			words: ['--to', 'ann@example.com', '--campaign', '0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 			says: 'this service does not support --campaign',
 		},
-	])('is rejected before anything is sent to another service: send $words', async ({ words, says }) => {
+	])('is rejected, and the service gets no message: send $words', async ({ words, says }) => {
 		const { service, call } = await start({ subscribers });
 		const run = await call('send', ...mail, ...words);
 		expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining(says) });

@@ -197,7 +197,7 @@ const defects: readonly Defect[] = [
 		words: ['--only', 'lists'],
 		tamper: changing(isGet(/[?&]page=2/), (body, { path }) => ({ ...body, next: `http://inside${path}` })),
 		check: 'lists.paging',
-		says: /next of page 2 leads to page 2/,
+		says: /the next link of page 2 leads to page 2/,
 	},
 	{
 		name: 'a webhook without a type that is accepted',
@@ -326,7 +326,7 @@ describe('smoke on a server with one defect', () => {
 	it.each([
 		['the page of lists', pageOf('/sub/lists/'), 0],
 		['all answers about lists', isGet(/^\/sub\/lists\/(\d+\/)?(\?|$)/), 1],
-	])('deletes a list only if an answer contains the list’s name: no name in %s', async (_, picks, remaining) => {
+	])('deletes a list only if it can read the list’s name (missing in %s)', async (_, picks, remaining) => {
 		const before = await holdings();
 		const unnamed = (one: object) => ({ ...one, name: null });
 		const tamper = changing(picks, (body) =>

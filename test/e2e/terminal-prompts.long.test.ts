@@ -116,7 +116,7 @@ describe.skipIf(!canRun)('a confirmation that the user refuses', () => {
 	});
 });
 
-describe.skipIf(!canRun)('a later question that the user cancels', () => {
+describe.skipIf(!canRun)('a command that the user cancels at its second question', () => {
 	const late: readonly (readonly [string, readonly Step[]])[] = [
 		[
 			'subscribers erase',
@@ -128,7 +128,7 @@ describe.skipIf(!canRun)('a later question that the user cancels', () => {
 		[
 			'engine migrate',
 			[
-				['DATABASE:', 'news.db\\r'],
+				['DATABASE):', 'news.db\\r'],
 				['that is the old database', `${back.repeat('news.db'.length)}other.db\\r`],
 				['(y/N)', ''],
 			],
@@ -215,7 +215,7 @@ describe.skipIf(!canRun)('the editor for a text', () => {
 });
 
 describe.skipIf(!canRun).each([40, 80, 120])('in a terminal of %i columns', (columns) => {
-	it('subscribers import prints a command that does the same without questions', () => {
+	it('"subscribers import" prints a command that repeats the import without questions', () => {
 		const { at, asPrinted, folder } = filled();
 		writeFileSync(join(folder, "it's.csv"), 'Kontakt,Umsatz (€)\nbob@example.com,12\n');
 		const { shown, end } = at(

@@ -12,7 +12,7 @@ async function write(values: Record<string, string>): Promise<Record<string, str
 
 it('an error about limits shows how to write a domain', async () => {
 	const message =
-		'"gmail=10/m": no address ends in @gmail; write the domain whole, as in gmail.com=100/h or *=10/s.';
+		'"gmail=10/m": no address ends in @gmail; write the whole domain, as in gmail.com=100/h or *=10/s.';
 	await expect(write({ recipient_domain_limits: 'gmail=10/m, *=5/s' })).rejects.toMatchObject({
 		fields: { recipient_domain_limits: [{ message }] },
 	});

@@ -19,7 +19,7 @@ describe('a message that kills its worker', () => {
 		{ name: 'a message of 2 MiB', text: `Hello #email# ${'padding '.repeat(256 * 1024)}`, deaths: [3] },
 	];
 	for (const { name, text, deaths } of kinds) {
-		it(`fails after the third crash, and the others are sent: ${name}`, async () => {
+		it(`fails after the third crash, and the worker sends the other messages: ${name}`, async () => {
 			const sink = await startSmtpSink();
 			const { path, ids } = await createQueuedDatabase(12, { text });
 			const [poisoned = ''] = ids.splice(5, 1);

@@ -231,7 +231,7 @@ describe('the columns of a campaign', () => {
 describe('a row of a table', () => {
 	const columns = { email: 1, variables: [{ index: 0, name: 'city' }], ignored: [] };
 
-	it('is a recipient with its cells as context, including empty ones', () => {
+	it('becomes a recipient whose context contains even empty cells', () => {
 		expect(toRecipient({ kind: 'row', line: 7, cells: ['', ' ann@example.com '] }, columns)).toEqual({
 			to: 'ann@example.com',
 			line: 7,
@@ -257,7 +257,7 @@ describe('a row of a table', () => {
 	});
 });
 
-describe('a line of send requests', () => {
+describe('a line of a batch of send requests', () => {
 	const read = async (...texts: (string | Buffer)[]) => {
 		async function* lines(): AsyncGenerator<Line> {
 			for (const [at, text] of texts.entries()) {

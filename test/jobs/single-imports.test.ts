@@ -69,7 +69,7 @@ describe('an import on another service', () => {
 		});
 	});
 
-	it('makes a person with a disable reason inactive, and counts the reasons that it does not send to the service', async () => {
+	it('makes a person with a disable reason inactive, and counts the reasons that are left out', async () => {
 		await start();
 		const { counts: found, reasonsLeftOut } = await importRows([
 			['email', 'disable_reason'],
@@ -121,7 +121,7 @@ describe('an existing person', () => {
 		expect(deployment.calls.filter((call) => /^page \d+$/.test(call))).toHaveLength(11);
 	});
 
-	it('is read again before its meta is merged', async () => {
+	it('is read again before the import merges new meta values', async () => {
 		let isMeddled = false;
 		await start({
 			before: async (call) => {
@@ -196,7 +196,7 @@ describe('a request without an answer', () => {
 		expect(deployment.calls.filter((call) => call === 'create ann@example.com')).toHaveLength(2);
 	});
 
-	it('makes the import reject its row with the code unknown if the look-up gets no answer either', async () => {
+	it('gives its row the error code “unknown” if the look-up gets no answer either', async () => {
 		await start({
 			before: (call) => {
 				if (call.includes('ann')) throw lost();
@@ -230,7 +230,7 @@ describe('a request without an answer', () => {
 		await refuses(importRows([['email'], ...many]), 'network');
 	});
 
-	it('is not confused with a 5xx answer, which rejects only its own row', async () => {
+	it('differs from a request with a 5xx answer, whose row is rejected', async () => {
 		await start({
 			before: (call) => {
 				if (call === 'create ann@example.com') throw new ApiError('server_error', 'HTTP 500');

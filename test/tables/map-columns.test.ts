@@ -132,7 +132,7 @@ describe('a header', () => {
 		expect(findings(['email', 'A b', 'A-b'], { unknown: 'create' })).toEqual(['same_target A-b']);
 	});
 
-	it('is rejected if a --map names an unknown column or target, or does not name both', () => {
+	it('is rejected if a --map has an unknown or missing column or target', () => {
 		expect(findings(['email', 'Twon'], { map: ['Town=city', 'Twon=cty', 'x', '=city'] })).toEqual([
 			'unknown_map_source Town',
 			'bad_map x',
@@ -238,7 +238,7 @@ describe('column names in other languages', () => {
 		});
 	});
 
-	it('yield to an English name, a field of the same name, and --map', () => {
+	it('are overridden by an English name, a field of the same name, and --map', () => {
 		expect(map(['email', 'Courriel'])).toMatchObject({
 			kind: 'refused',
 			findings: [{ code: 'unknown', column: 'Courriel' }],
@@ -301,7 +301,7 @@ describe('columns that say who may get mail', () => {
 		]);
 	});
 
-	it('become new fields only if --map says meta.FIELD, or if the file has another such column', () => {
+	it('become new fields only if --map says meta.FIELD, or a second column says who may get mail', () => {
 		const as = (target: string) => ({ unknown: 'create', map: [`Status=${target}`], sampled: two }) as const;
 		expect(findings(['email', 'Status'], as('status'))).toEqual(['state Status']);
 		expect(targets(['email', 'Status'], as('meta.status'))).toEqual(['0→email', '1→meta.status']);

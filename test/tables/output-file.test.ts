@@ -7,7 +7,7 @@ import { runProgram } from '../support/run-program.js';
 import { fill, smallDisk } from '../support/small-disk.js';
 
 describe('a file that is written in one step', () => {
-	it('is named in the error if the disk is full, and can be written again after it is discarded', async (context) => {
+	it('is named in the error if the disk is full, and can be written once space is free', async (context) => {
 		const disk = smallDisk(1);
 		if (disk === null) return context.skip('no disk can be mounted here');
 		fill(disk, 65_536);

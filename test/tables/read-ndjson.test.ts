@@ -34,7 +34,7 @@ describe('lines of JSON', () => {
 		}
 	});
 
-	it('have a column for each key of the first lines; missing and null values are empty cells', async () => {
+	it('give a column for each key of the first lines; missing and null values give empty cells', async () => {
 		const table = await readTable('{"email":"a@x"}\n{"email":"b@x","name":null,"is_active":false}\n');
 		expect(table.header).toEqual(['email', 'name', 'is_active']);
 		expect(cellsOf(table.rows)).toEqual([
@@ -118,7 +118,7 @@ describe('lines of JSON', () => {
 		]);
 	});
 
-	it('give rows that mark each cell with the JSON of an object or array', async () => {
+	it('give rows that say which of their cells are JSON objects or arrays', async () => {
 		const late = '{"email":"a@x","meta":{},"tags":[1]}\n'.repeat(8_000);
 		const { header, rows } = await readTable(`${late}{"email":"b@x","meta":{"city":["Oslo"]}}\n`);
 		expect(header).toEqual(['email', 'meta', 'tags']);

@@ -58,7 +58,7 @@ it('a column that says who may get mail is recognized by its name and cells, and
 	expect(tells('OPTIN_TIME', ['2024-05-01', '2024-05-02'], false)).toBe(true);
 });
 
-it('a word in a cell means a state, and the column name decides what yes, no or a time means', () => {
+it('a word in a cell means a state; the meaning of yes, no and times depends on the column name', () => {
 	const words = `active: Active, SUBSCRIBED, opt-in, angemeldet, abonné, Abonnée, suscrito, iscritta, ativo, ingeschreven, zapisany, prenumererar, 購読中
 		unsubscribed: unsubscribed, Opted-out, opt out, Abgemeldet, désabonné, desabonne, Désinscrite, dado de baja, disiscritto, 退会
 		unsubscribed: descadastrado, uitgeschreven, afgemeld, wypisana, avregistrerad, 配信停止
@@ -83,7 +83,7 @@ it('a word in a cell means a state, and the column name decides what yes, no or 
 	}
 });
 
-it('--state-words override the built-in words, and the strongest state of several columns counts', () => {
+it('--state-words override the built-in words, and a row gets the strongest state of its columns', () => {
 	const read = (column: string, cell: string, words: Record<string, State>) =>
 		stateOf(cell, stateColumn(column, 0, words));
 	expect(read('Status', ' Block-Listed', { blocklisted: 'bounced' })).toBe('bounced');

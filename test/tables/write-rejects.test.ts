@@ -135,7 +135,7 @@ describe('a continued rejects file', () => {
 		['a NUL', 'a\0b'],
 		['a cell that is too long', `long${'x'.repeat(1024 * 1024)}`],
 		['a cell of quotes, line ends and delimiters', '"a",\r\n""b'],
-	])('is repaired after a row with %s', async (_, cell) => {
+	])('is repaired after a crash if an earlier row has %s', async (_, cell) => {
 		const rows = [reject(2, ['x@', cell]), ...Array.from({ length: 100 }, (_, n) => reject(n + 3))];
 		const first = await openRejects({ path, header });
 		await first.write(rows);

@@ -131,7 +131,7 @@ function turn(): Promise<void> {
 }
 
 describe('mails composed by threads', () => {
-	it('equal those composed in the process, byte for byte', async () => {
+	it('equal mails composed by the main thread, byte for byte', async () => {
 		const ahead = threads();
 		const composer = composerWith(ahead);
 		const here = composerWith();

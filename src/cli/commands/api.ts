@@ -22,8 +22,8 @@ const api = command({
 	name: 'api',
 	summary: 'make one raw API request',
 	description:
-		'Prints the answer as it is, or indented JSON on a terminal. It never repeats a request. The path starts ' +
-		'at the base URL; on a local database the answers are those of `serve`.',
+		'Prints the answer as it is, or indented JSON on a terminal. The command never repeats the request. The ' +
+		'path starts at the base URL. A local database gives the same answers as `serve`.',
 	args: [
 		{
 			name: 'method',

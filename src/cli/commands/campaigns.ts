@@ -45,7 +45,7 @@ const list = command({
 	name: 'list',
 	summary: 'list campaigns, newest first',
 	description:
-		'Omits single bulk messages (send --bulk --to). The other campaigns commands accept the UUIDs of such messages.',
+		'Omits single bulk messages (send --bulk --to), but the other campaigns commands accept their UUIDs.',
 	options: {
 		since: { kind: 'date', summary: 'show campaigns released or started since this day' },
 		state: { kind: 'choice', choices: campaignStates, summary: 'filter by state' },
@@ -55,9 +55,9 @@ const list = command({
 	columns: listColumns,
 	output:
 		'an array of campaigns: {"name", "id", "state", "type", "subject", "list_id", "source", "date_created", ' +
-		'"date_released", "recipients" (including those left out), "joined" (messages added by send --to, if any), "staged", "suppressed", "rejected" (left out), "rows" (read), "is_complete" (all read), "sent", "opened", ' +
-		'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; opened and ' +
-		'clicked count people; figures that the service does not have are null',
+		'"date_released", "recipients" (including those left out), "joined" (messages added by send --to, if any), "staged", "suppressed", "rejected", "rows" (rows read so far), "is_complete" (all rows are read), "sent", "opened", ' +
+		'"machine_opened", "clicked", "machine_clicked", "unsubscribed", "bounced", "softbounced", "hardbounced"}; "opened" ' +
+		'and "clicked" count people; figures that the service does not have are null',
 	examples: ['mailctl campaigns list', 'mailctl campaigns list --state sending -o json'],
 	run: (cx, { options: { since, state, watch, ...how } }) =>
 		watched(cx, watch, async (cx) => {
@@ -82,7 +82,7 @@ const list = command({
 const get = command({
 	name: 'get',
 	summary: 'show the state of a campaign',
-	description: 'With --watch it exits with 0 when the campaign is finished or canceled.',
+	description: 'With --watch, the command exits with 0 when the campaign is finished or canceled.',
 	args: [campaignArg],
 	options: { watch: watchOption },
 	columns: detailColumns,
@@ -131,7 +131,7 @@ const links = command({
 	summary: 'show how often the links of a campaign were clicked',
 	description:
 		'Shows each link of the HTML, the most clicked first. PEOPLE and CLICKS leave out bots such as link scanners; BOTS ' +
-		'counts messages in which only a bot followed the link. A URL in several places has a row for each.',
+		'counts messages in which only a bot followed the link. A URL in several places has a row for each place.',
 	args: [campaignArg],
 	options: pageOptions,
 	columns: linkColumns,
@@ -180,7 +180,7 @@ const results = command({
 		only: {
 			kind: 'choice',
 			choices: ['sent', 'bounced', 'failed', 'left-out'],
-			summary: 'filter by outcome; left-out: suppressed, rejected or not staged',
+			summary: 'filter by outcome; left-out means suppressed, rejected or not staged',
 		},
 		save: { kind: 'path', summary: 'write the results to a CSV file' },
 	},
@@ -217,7 +217,7 @@ const cancel = command({
 	writes: true,
 	severity: 'mild',
 	columns: detailColumns,
-	output: 'the campaign, as campaigns get shows it',
+	output: 'the campaign, with the keys of campaigns get',
 	exits: [3],
 	examples: ['mailctl campaigns cancel november --yes', 'mailctl campaigns cancel november --dry-run'],
 	run: async (cx, { args }) => {

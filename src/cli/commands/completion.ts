@@ -11,7 +11,7 @@ import { given } from '../frame/values.js';
 import { clean } from '../render/clean.js';
 
 const about =
-	'Completes commands, options and values, and names that earlier commands showed. It never uses the network.';
+	'Completes commands, options, values, and names that earlier commands showed. Completion never uses the network.';
 
 const words = command({
 	name: 'words',

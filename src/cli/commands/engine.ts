@@ -32,7 +32,7 @@ const initOptions = {
 	keepMessages: {
 		kind: 'text',
 		placeholder: 'DAYS',
-		summary: 'delete finished messages after this time, such as 400d, or none',
+		summary: 'delete finished messages after this time, such as 400d; none keeps all',
 	},
 } as const;
 
@@ -40,8 +40,8 @@ const init = command({
 	name: 'init',
 	summary: 'create the database, or change its settings',
 	description:
-		'On a terminal and without options it asks for each setting, tests the mail server, and reports missing ' +
-		'DNS records. The global option --time-zone sets the time zone of the days in reports.',
+		'On a terminal and without options, the command asks for each setting, tests the mail server, and reports ' +
+		'missing DNS records. The global option --time-zone sets the time zone of the days in reports.',
 	options: initOptions,
 	writes: true,
 	createsDatabase: true,

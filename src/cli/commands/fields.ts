@@ -120,8 +120,8 @@ const remove = command({
 	name: 'delete',
 	summary: 'delete a field',
 	description:
-		'Removes the values of a few thousand subscribers at a time, so that others can write meanwhile. After Ctrl-C or a ' +
-		'kill, the field and the other values remain. Run the same command again to continue.',
+		'Removes the values of a few thousand subscribers at a time, so that other processes can write meanwhile. After ' +
+		'Ctrl-C or a kill, the field and the other values remain. Run the same command again to continue.',
 	args: [fieldArg],
 	examples: ['mailctl fields delete city --confirm city'],
 	...answers({ deleted: '[ids]' }),

@@ -152,8 +152,8 @@ const update = command({
 });
 
 const inSlices =
-	'Deletes a few thousand subscribers at a time, so that others can write meanwhile. After Ctrl-C or a kill, the list ' +
-	'and the other subscribers remain. Run the same command again to continue.';
+	'Deletes a few thousand subscribers at a time, so that other processes can write meanwhile. After Ctrl-C or a kill, ' +
+	'the list and the other subscribers remain. Run the same command again to continue.';
 
 const remove = command({
 	name: 'delete',

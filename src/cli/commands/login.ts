@@ -54,7 +54,7 @@ export const login = command({
 			`logged in to ${baseUrl} as profile "${name}"${isDefault ? ', the default' : ''}`,
 		);
 		const use = mailctl('profile', 'use', name);
-		if (!isDefault) await cx.hint([`use it with --profile ${name}, or make it the default: `, use]);
+		if (!isDefault) await cx.hint([`use this profile with --profile ${name}, or make it the default: `, use]);
 	},
 });
 

@@ -226,7 +226,7 @@ const retry = command({
 	summary: 'make deferred, uncertain and failed messages due now',
 	description:
 		'"worker" or "serve" sends the messages. The mail server\'s reply to an uncertain message was lost, so that message may arrive twice. A ' +
-		'bounced message has a bad address and is refused.',
+		'bounced message has a bad address, so it cannot be retried.',
 	examples: ['mailctl messages retry 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	run: (cx, { args }) => change(cx, 'retry', args.id),
 });

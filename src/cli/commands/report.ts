@@ -93,7 +93,7 @@ const report = command({
 		'mailctl report --last 30d --save november.html',
 		"mailctl report --fail-if 'hardbounced_percent>2' -q",
 	],
-	output: `the service's "results": {"total", "data"}; csv, tsv and ndjson have a row for each day, csv with every figure; days are DD.MM.YYYY in json and ndjson, YYYY-MM-DD elsewhere`,
+	output: `the service's "results": {"total", "data"}; csv, tsv and ndjson have a row for each day; only csv has every figure; days are DD.MM.YYYY in json and ndjson, YYYY-MM-DD elsewhere`,
 	exits: [3, 5, 10],
 	columns: reportColumns,
 	run: (cx, { options }) => runReport(cx, options, showTotals),
@@ -354,7 +354,7 @@ async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
 	const reports = wanted === null ? ours : await need(api, 'reports', wanted);
 	// Without dates, mailctl reports the whole campaign, but other services report only the last 7 days.
 	if (campaign !== undefined && reports === undefined && !isOfDays(asked))
-		await cx.note('this service reports the last 7 days; --from and --to choose others');
+		await cx.note('this service reports the last 7 days; --from and --to choose other days');
 	const to = days === null ? asked.to : (asked.to ?? (await today(cx)));
 	const from = days === null || to === undefined ? asked.from : addDays(to, 1 - days);
 	const query: ReportQuery = {

@@ -27,7 +27,7 @@ const serve = command({
 		bounceSmtp: {
 			kind: 'text',
 			placeholder: 'HOST:PORT',
-			summary: 'accept bounces by SMTP here, for the domain of bounce_address',
+			summary: 'accept bounces by SMTP on this address, for the domain of bounce_address',
 		},
 		trustProxy: { kind: 'flag', summary: 'take the client address from a proxy (X-Forwarded-For)' },
 		...workOptions,

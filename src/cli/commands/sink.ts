@@ -125,7 +125,7 @@ function refusalsOf(named: Readonly<Record<Reply, readonly string[]>>): (to: str
 function keyOf(text: string, kind: Reply): string {
 	if (text.startsWith('@') && isEmailAddress(`any${text}`)) return `@${domainOf(text)}`;
 	if (!isEmailAddress(text))
-		throw new UsageError(`${flagOf(kind)}: ${noAddress(text)}, and not a @DOMAIN either`);
+		throw new UsageError(`${flagOf(kind)}: ${noAddress(text)}; it is not @DOMAIN either`);
 	return emailKey(text);
 }
 

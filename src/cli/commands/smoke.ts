@@ -10,7 +10,7 @@ const smoke = command({
 	name: 'smoke',
 	summary: 'check a service in CI',
 	description:
-		'Only reads, unless you pass --full or --send-to. --full also creates, changes and deletes records named ' +
+		'Changes nothing, unless you pass --full or --send-to. --full also creates, changes and deletes records named ' +
 		'mailctl-smoke-…, and removes them at the end, on Ctrl-C and after the deadline (2m). An answer that breaks the ' +
 		'service document fails a check. A difference that the document allows is listed as a deviation.',
 	options: {

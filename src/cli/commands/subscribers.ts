@@ -94,7 +94,7 @@ const find = command({
 		await cx.out.rows(rows(), await withMetaColumns(cx, foundColumns), { all: true });
 		if (found > 0) return;
 		const { count } = await api.lists.page({ page_size: 1 }, { signal: cx.signal });
-		await cx.note(`no subscriber has the address ${args.email}: looked in ${counted(count, 'list')}`);
+		await cx.note(`no subscriber has the address ${args.email}: mailctl searched ${counted(count, 'list')}`);
 	},
 });
 

@@ -214,7 +214,7 @@ const push = command({
 	options: { prune: { kind: 'flag', summary: 'delete templates without a folder' } },
 	examples: ['mailctl templates push mails', 'mailctl templates push mails Welcome -n'],
 	output:
-		'an array of {"action", "name", "folder", "files"}; an action is created, updated, unchanged or deleted',
+		'an array of {"action", "name", "folder", "files"}; "action" is created, updated, unchanged or deleted',
 	exits: [5],
 	writes: true,
 	asksItself: true,
@@ -232,7 +232,7 @@ const pull = command({
 	args: [directoryArg, namesArg],
 	options: { force: { kind: 'flag', summary: 'replace changed files without asking' } },
 	examples: ['mailctl templates pull mails', 'mailctl templates pull mails Welcome --force'],
-	output: 'an array of {"action", "name", "folder", "files"}; an action is created, updated or unchanged',
+	output: 'an array of {"action", "name", "folder", "files"}; "action" is created, updated or unchanged',
 	exits: [3, 74],
 	columns: outcomeColumns,
 	async run(cx, { args: { directory, name: names }, options: { force } }) {

@@ -51,7 +51,7 @@ const list = command({
 	description: stateNote,
 	options: { showSecrets },
 	examples: ['mailctl webhooks list'],
-	output: 'an array of webhooks; passwords are null, passwords in a URL `********`',
+	output: 'an array of webhooks; passwords are null, and passwords in URLs are `********`',
 	columns: allColumns,
 	async run(cx, { options }) {
 		const { showSecrets } = options;
@@ -73,7 +73,7 @@ const get = command({
 	args: [hookArg],
 	options: { showSecrets },
 	examples: ['mailctl webhooks get 3'],
-	output: 'the webhook; its password is null, a password in its URL `********`',
+	output: 'the webhook; its password is null, and a password in its URL is `********`',
 	exits: [3],
 	columns: allColumns,
 	async run(cx, { args, options }) {
@@ -111,7 +111,7 @@ const create = command({
 		...authOptions,
 	},
 	examples: ['mailctl webhooks create --url https://hooks.example.com/in --type HARDBOUNCED'],
-	output: 'the new webhook, its password null',
+	output: 'the new webhook; its password is null',
 	exits: [5],
 	writes: true,
 	columns,
@@ -143,7 +143,7 @@ const update = command({
 	},
 	changes: ['url', 'type', 'login', 'passwordFile', 'passwordStdin', 'auth'],
 	examples: ['mailctl webhooks update 3 --url https://hooks.example.com/v2'],
-	output: 'the changed webhook, its password null',
+	output: 'the changed webhook; its password is null',
 	exits: [3, 5],
 	writes: true,
 	columns,

@@ -52,8 +52,7 @@ export const command = describe({
 			await cx.out.page(`${await fitSentences(text, cx.io.stdout)}\n`);
 		}
 		for (const hint of next) await cx.hint(hint);
-		// `sayWhatHolds` prints only the state of the queue, so any UUID works as the submission, even the id of a
-		// message.
+		// `sayWhatHolds` prints only the state of the queue, so any UUID works as the submission, even the id of a message.
 		const due = page.lastIfDue();
 		if (due !== null) await sayWhatHolds(cx, { submission: due.id });
 	},
@@ -242,7 +241,7 @@ class WhyPage {
 			['staged', 'queued', 'deferred'].includes(state) &&
 			stopped.some(({ list_id }) => list_id === message.list_id);
 		const what = isStopped
-			? 'is not sent: it is for a list whose mail the address no longer gets'
+			? 'is not sent: the address no longer gets mail from the list of this message'
 			: told[state];
 		return `The last message, "${subject}" of ${times.day(date_created)}${of}, ${what}.`;
 	}

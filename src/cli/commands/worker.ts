@@ -86,7 +86,7 @@ async function work(cx: CommandContext, { drain, rate, connections }: Options): 
 		const rest = Object.entries(left).filter(([, count]) => count > 0);
 		if (summary.kind === 'settled' && rest.length > 0) {
 			const what = rest.map(([state, count]) => `${numberText(count)} ${state}`).join(', ');
-			const when = next === null ? '' : `; the next may go at ${cx.times.moment(next)}`;
+			const when = next === null ? '' : `; mailctl can send the next one at ${cx.times.moment(next)}`;
 			throw new CliError('not_drained', exits.queued, `not sent yet: ${what}${when}`, {
 				hint: [mailctl('worker'), ' sends them when they are due'],
 				retryable: true,

@@ -123,7 +123,7 @@ export function readTokens(paths: Paths): Readonly<Record<string, StoredToken>> 
 	const isStored = (one: unknown): one is StoredToken =>
 		isRecord(one) && typeof one['token'] === 'string' && typeof one['origin'] === 'string';
 	if (isRecord(tokens) && Object.values(tokens).every(isStored)) return tokens as Record<string, StoredToken>;
-	throw new ConfigError(`${paths.credentials}: not an object of tokens by profile`, { hint: wayOut });
+	throw new ConfigError(`${paths.credentials} does not map profiles to tokens`, { hint: wayOut });
 }
 
 export function readToken(paths: Paths, profile: string): StoredToken | null {

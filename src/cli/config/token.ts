@@ -59,7 +59,7 @@ export function checkToken(text: string): string {
 	if (/^[\x21-\x7e]+$/.test(token)) return token;
 	if (token === '') throw new UsageError('the API token is empty');
 	throw new UsageError('the API token must be one word of ASCII characters, such as mctl_…', {
-		hint: 'on the server, engine tokens create -q prints only the token',
+		hint: 'to create and print a token, run on the server: mailctl engine tokens create -q',
 	});
 }
 

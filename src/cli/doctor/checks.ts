@@ -90,7 +90,7 @@ export function chooseChecks(checks: Checks, { only, skip }: Selection): Checks 
 		(group) => (only.length === 0 || only.includes(group)) && !skip.includes(group),
 	);
 	if (chosen.length > 0) return Object.fromEntries(chosen.flatMap(of));
-	const hint = `groups for this target: ${there.join(', ')}`;
+	const hint = `choose from the groups of this target: ${there.join(', ')}`;
 	throw new UsageError('--only and --skip leave no checks', { hint });
 }
 

@@ -140,7 +140,7 @@ function fileChecks(path: string, found: Found, { contents, ...around }: Databas
 			const newest = await contents().newest();
 			const says = `this machine's clock shows ${moment(now())}`;
 			if (newest === null || newest <= now() + 300 * microsPerSecond) return ok(says);
-			return problem(`${says}, but a record was written at ${moment(newest)}`, setClock);
+			return problem(`${says}, but the newest record is from ${moment(newest)}`, setClock);
 		},
 	};
 }

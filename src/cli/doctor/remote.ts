@@ -216,13 +216,13 @@ function textOf(value: unknown): string | null {
 function judgeAnswer(answer: Answer): Verdict {
 	const { status, headers } = answer;
 	const check = 'check the base URL';
-	if (status >= 500) return problem(`the service answers ${status}: it has failed`, 'try again later');
+	if (status >= 500) return problem(`the service answers ${status}: server error`, 'try again later');
 	if (status === 429) return warning('the service answers 429: too many requests', 'try again later');
 	if (status >= 300 && status < 400)
 		return problem(`the service redirects to ${textOf(headers['location']) ?? ''}`, check);
 	// 401 and 403 show that the service checks tokens.
 	if (status === 401 || status === 403 || isPage(answer)) return ok(`the service answers ${status}`);
-	return problem(`${listsPath} answers ${status} without lists: this is another service`, check);
+	return problem(`${listsPath} answers ${status} without lists: this is not the mailing service`, check);
 }
 
 /** An unrelated server is unlikely to answer with the API's page format. */

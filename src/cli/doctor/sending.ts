@@ -98,7 +98,7 @@ export function sendingChecks({ contents, ...around }: Database, keys: GivenKeys
 		'settings.bounces': async () => {
 			const { bounceAddress } = await contents().settings();
 			if (bounceAddress !== null) return ok(`bounces come back to ${bounceAddress}`);
-			const says = 'no bounce address is set: bounces that arrive later are not recorded';
+			const says = 'no bounce address is set: mailctl receives no bounces by mail';
 			return warning(says, set('bounce_address', 'ADDRESS'));
 		},
 		'settings.time-zone': async () => {

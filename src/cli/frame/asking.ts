@@ -57,7 +57,7 @@ export async function checkOf(form: TextForm): Promise<(text: string) => Promise
 		}
 		case 'url': {
 			return async (text) =>
-				isWebUrl(text) ? null : `"${shownUrl(text)}" is not a URL, such as https://example.com/in`;
+				isWebUrl(text) ? null : `"${shownUrl(text)}" is not a URL such as https://example.com/in`;
 		}
 		case 'variable': {
 			const { variablePattern, reservedNames } = await import('../../api/inputs.js');

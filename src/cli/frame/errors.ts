@@ -22,7 +22,7 @@ const codes = {
 	empty: [8, 'a list was empty, and --exit-empty was given'],
 	partly: [9, 'some rows or messages failed, or no recipient gets the mail'],
 	failIf: [10, 'the condition of --fail-if was true'],
-	found: [11, 'smoke, doctor, diff, engine check or engine migrate found problems or differences'],
+	found: [11, '`smoke`, `doctor`, `diff`, `engine check` or `engine migrate` found problems or differences'],
 	outOfTime: [12, 'out of time (--deadline, --wait-timeout)'],
 	uncertain: [13, 'mail may have been sent (no clear answer): check before you repeat the command'],
 	queued: [14, 'accepted and queued for a worker: do not repeat the command'],

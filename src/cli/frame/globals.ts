@@ -34,7 +34,7 @@ const output = {
 		...{ summary: 'print in this format', env: 'MAILCTL_OUTPUT' },
 	},
 	json: flag('same as --output json'),
-	fields: text('A,B', 'show only these columns, or keys of JSON'),
+	fields: text('A,B', 'show only these columns, or these keys in JSON'),
 	query: text('EXPR', 'filter JSON with a JMESPath expression; -o tsv prints bare values'),
 	noHeader: flag('omit the header line'),
 	noTruncate: flag('do not shorten cells'),
@@ -60,8 +60,8 @@ const consent = {
 
 const time = {
 	timeout: text('DUR', 'limit one request (30s)', { env: 'MAILCTL_TIMEOUT' }),
-	deadline: text('DUR', 'limit the time of the whole command (no limit)'),
-	retries: text('N', 'retry a failed request up to N times, if safe (3)', { env: 'MAILCTL_RETRIES' }),
+	deadline: text('DUR', 'limit the time of the whole command (default: no limit)'),
+	retries: text('N', 'retry a failed request up to N times, if this is safe (3)', { env: 'MAILCTL_RETRIES' }),
 	now: text('TIME', 'fix the clock', { env: 'SOURCE_DATE_EPOCH', hidden: true }),
 };
 

@@ -67,7 +67,7 @@ export class Prompts {
 		if (confirm === name) return;
 		const hint = `--confirm ${shellWord(name)}`;
 		if (confirm !== null)
-			throw new UsageError(`--confirm ${shellWord(confirm)} does not match; this will ${what}`, { hint });
+			throw new UsageError(`--confirm ${shellWord(confirm)} is the wrong value: this will ${what}`, { hint });
 		if (!this.canAsk) throw new UsageError(`this will ${what}`, { hint: `add ${hint} to agree` });
 		const typed = (await this.ask(await this.#tell(`This will ${what}.`, `Type ${name} to confirm:`))).trim();
 		if (typed !== name) throw new Declined(typed === '' ? {} : { hint: `"${typed}" is not "${name}"` });

@@ -21,9 +21,7 @@ export function isLonger(stream: OutStream, text: string): boolean {
 	return lines >= rows;
 }
 
-/**
- * Waits until the user quits the pager. Prints the text if the shell cannot run the pager (exit code 126 or 127).
- */
+/** Waits until the user quits the pager. Prints the text if the shell cannot run the pager (exit code 126 or 127). */
 export async function showPaged(stream: OutStream, text: string, command: string, env: Env): Promise<void> {
 	// -F exits if the text fits, -R keeps colors, -X leaves the text on the screen.
 	const less = { LESS: 'FRX', LESSCHARSET: 'utf-8' };

@@ -45,7 +45,7 @@ export function chartOf(saved: SavedReport, width = size.width) {
 		return { title: 'Opens by weekday and hour', label: 'opens by weekday and hour', svg };
 	}
 	const svg = daysPicture(saved, saved.chart === 'line' ? 'line' : 'bar', width);
-	return { title: 'By day', label: 'what was sent, opened and clicked by day', svg };
+	return { title: 'By day', label: 'messages sent, opened and clicked, by day', svg };
 }
 
 export function svgOf(saved: SavedReport): string {

@@ -68,7 +68,7 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 			const path = listsPath.slice(0, -1);
 			const answer = await probe.get(path);
 			if (answer.status === 403) throw unexpected(answer, 200);
-			if (answer.status !== 200) probe.deviate(`GET ${path} is a ${answer.status}`);
+			if (answer.status !== 200) probe.deviate(`GET ${path} gets a ${answer.status}`);
 		}),
 		check('read', 'connection.unknown', 'an unknown path is refused in JSON', async (probe) =>
 			probe.refusal(await probe.get('/sub/mailctl-smoke/'), 'an unknown path', 404),

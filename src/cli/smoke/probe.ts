@@ -174,7 +174,7 @@ export class Probe {
 		const { status, json } = answer;
 		if (status < 300) throw new Broken(`${what} is accepted: ${said(answer)} ${status}`);
 		if (status < 400 || status >= 500 || (status === 403 && wanted !== 401)) throw unexpected(answer, wanted);
-		if (status !== wanted) this.deviate(`${what} is a ${status}, not a ${wanted}`);
+		if (status !== wanted) this.deviate(`${what} gets a ${status}, not a ${wanted}`);
 		if (!isRecord(json)) this.deviate(`the body of the ${status} for ${what} is not a JSON object`);
 	}
 

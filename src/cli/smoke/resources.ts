@@ -64,7 +64,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			replace: { ...replaced, name: 'Smoke Replaced', is_active: false },
 			further: [
 				check('read', 'subscribers.filters', 'filters by address and state select subscribers', judgeFilters),
-				check('read', 'subscribers.unknown-list', 'an unknown list is a 404', async (probe) =>
+				check('read', 'subscribers.unknown-list', 'an unknown list gets a 404', async (probe) =>
 					probe.refusal(await probe.get(subscribersPath(unknownId)), 'an unknown list', 404),
 				),
 			],
@@ -173,7 +173,7 @@ function checksOf({ group, one, shape, mark, at, ...of }: Resource): Check[] {
 			const { id, [mark]: name } = first;
 			await judgeRead(probe, `${collection}${String(id)}/`, { id, [mark]: name }, 'by itself');
 		}),
-		read('unknown', `an unknown ${one} is a 404`, async (probe, collection) =>
+		read('unknown', `an unknown ${one} gets a 404`, async (probe, collection) =>
 			probe.refusal(await probe.get(`${collection}${unknownId}/`), `an unknown ${one}`, 404),
 		),
 		...(of.further ?? []),
@@ -221,9 +221,9 @@ async function judgePaging(probe: Probe, path: string): Promise<string> {
 		number += 1;
 		const [back, onward] = [page.previous, page.next].map((link) => link && pageNumber(link));
 		if (number > 1 && back !== number - 1)
-			probe.fault(`previous of page ${number} leads to page ${back ?? 'none'}`);
+			probe.fault(`the previous link of page ${number} leads to page ${back ?? 'none'}`);
 		if (onward !== null && onward !== number + 1)
-			probe.fault(`next of page ${number} leads to page ${onward}`);
+			probe.fault(`the next link of page ${number} leads to page ${onward}`);
 		ids.push(...page.results.map(({ id }) => Number(id)));
 		if (number === 3) break;
 	}
@@ -273,7 +273,7 @@ async function judgeFilters(probe: Probe): Promise<void> {
 		const wrong = results.find((row) => !isMatch(row));
 		// Name the id, because an address does not belong in a build log.
 		if (wrong !== undefined)
-			probe.fault(`${key} returns subscriber ${shown(wrong['id'])}, which does not match`);
+			probe.fault(`the filter ${key} returns subscriber ${shown(wrong['id'])}, which does not match`);
 		if (key !== 'is_active' && results.length === 0)
 			probe.fault(`the filter ${key} with an existing address finds no subscriber`);
 	}

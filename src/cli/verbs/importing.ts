@@ -259,7 +259,7 @@ class PlannedRejects {
 		if (!isTable(cx.out.format)) return;
 		for (const { line, code, error } of this.first) await cx.note(`line ${line}: ${error} (${code})`);
 		if (this.#all <= maxPlanned) return;
-		await cx.note(`and ${counted(this.#all - maxPlanned, 'more rejected row')}; in all:`);
+		await cx.note(`and ${counted(this.#all - maxPlanned, 'more rejected row')}; totals by error:`);
 		const kinds = this.kinds().slice(0, maxKinds);
 		for (const { code, error, rows } of kinds) await cx.note(`${numberText(rows)} × ${error} (${code})`);
 		const others = kinds.reduce((left, { rows }) => left - rows, this.#all);

@@ -79,7 +79,7 @@ const hints = new Map<string, CommonHint>(
 		],
 		suppressed: (_, address) => [
 			mailctl('suppressions', 'remove', address),
-			', if the owner of the address wants mail again',
+			', if the person wants mail again',
 		],
 		erased: (_, address) => [
 			'to allow the address again: ',

@@ -15,7 +15,7 @@ export async function whatGoes(
 	const { before, after } = await settings.foresee(values);
 	const isMore = (['messages', 'events', 'bodies'] as const).some((kind) => after[kind] > before[kind]);
 	return isMore
-		? `delete about ${sayOutdated(after)} for good: serve or worker does this within an hour`
+		? `delete about ${sayOutdated(after)} for good: mailctl serve or mailctl worker deletes them within an hour`
 		: null;
 }
 

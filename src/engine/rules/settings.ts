@@ -24,14 +24,14 @@ export const settingNames = {
 	unsubscribe_scope:
 		'what an unsubscription ends: list (the mail of one list; the page also offers to end all mail) or all (the mail of every list)',
 	page_sender_name:
-		'sender name on the pages for recipients, such as unsubscribe; default: the sender of the mail',
+		'sender name on the pages for recipients, such as the unsubscribe page; default: the sender of the mail',
 	page_logo_url: 'logo on the pages for recipients: an https URL of an image, or data:image/TYPE;base64,…',
 	page_color:
 		'color of buttons and links on the pages for recipients, #rrggbb; adjusted to stay readable in light and dark mode',
 	keep_messages:
 		'how long to keep finished messages with attempts, events and texts, such as 400d or 57w; default: forever; figures, suppressions and links are never deleted',
 	keep_events:
-		'how long to keep each open, click and unsubscription, with IP address and user agent; each message keeps the times of its first open and first click',
+		'how long to keep the records of opens, clicks and unsubscriptions, with IP address and user agent; each message keeps the times of its first open and first click',
 	keep_bodies:
 		'how long to keep texts and files after they were last sent, at most as long as keep_messages; link targets are kept',
 	requests_per_second:
@@ -115,7 +115,7 @@ export function whyNeverMet(limits: readonly SendLimit[]): string | null {
 		({ scope, domain }) => scope !== 'all' && domain !== '*' && !isEmailAddress(`a@${domain}`),
 	);
 	if (never === undefined) return null;
-	return `"${formatLimit(never)}": no address ends in @${never.domain}; write the domain whole, as in ${examples[never.scope]}`;
+	return `"${formatLimit(never)}": no address ends in @${never.domain}; write the whole domain, as in ${examples[never.scope]}`;
 }
 
 export function whyTwice(limits: readonly SendLimit[]): string | null {

@@ -44,7 +44,7 @@ export const texts: Readonly<Record<Language, typeof en>> = {
 		doneOfAll: (address, sender) => `${address} erhält keine Newsletter von ${sender} mehr.`,
 		underWay: 'Bereits versandte E-Mails können noch ankommen.',
 		broken: 'Dieser Link funktioniert nicht',
-		brokenWhy: 'Er ist möglicherweise unvollständig, oder zu alt und hier nicht mehr hinterlegt.',
+		brokenWhy: 'Er ist möglicherweise unvollständig oder zu alt und hier nicht mehr hinterlegt.',
 		brokenAdvice: 'Bitte öffnen Sie ihn noch einmal aus der E-Mail, oder schreiben Sie dem Absender.',
 		failed: 'Das hat nicht geklappt',
 		failedWhy: 'Bei uns ist ein Fehler aufgetreten. Bitte versuchen Sie es in einer Minute noch einmal.',

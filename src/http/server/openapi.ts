@@ -160,15 +160,15 @@ const pathSchemas: Readonly<Record<string, JsonSchema>> = {
 const errorTexts = {
 	400: 'The input is refused or is not JSON.',
 	401: 'The token is missing or unknown.',
-	403: 'The token lacks the scope.',
+	403: 'The token lacks a required scope.',
 	404: 'Nothing exists at this path.',
 	409: 'The current state does not allow the request, or the same request is in progress.',
 	413: 'The body is too large.',
 	415: 'The body is not JSON.',
 	422: 'The Idempotency-Key was used for another request.',
-	429: 'Too many requests; Retry-After says when.',
+	429: 'Too many requests; Retry-After says when to try again.',
 	500: 'A bug, or a failure of the service.',
-	503: 'The service is busy; Retry-After says when.',
+	503: 'The service is busy; Retry-After says when to try again.',
 	507: 'The disk of the service is full.',
 };
 

@@ -167,14 +167,14 @@ export async function endLeasesOfLost(sql: Sql, lane: number, now: Micros): Prom
 }
 
 /**
- * Retention uses the proven time, because the machine's clock may be years ahead. The proven time advances with the
- * steady clock.
+ * The machine's clock may be years ahead. Retention therefore uses a proven time, `at`, that advances with the steady
+ * clock.
  */
 interface Proven {
 	at: Micros;
 	boot: string;
 	steady: Micros;
-	/** `ahead`: how far the clock is ahead of the proven time. `agreed`: how long that difference has been constant. */
+	/** `ahead`: how far the machine's clock is ahead of `at`. `agreed`: how long that difference has been constant. */
 	ahead: Micros;
 	agreed: Micros;
 }

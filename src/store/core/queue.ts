@@ -326,7 +326,7 @@ function isDue({ dialect }: Sql, lane: string): string {
 	)`;
 }
 
-/** A machine may be off for this long. Planned campaigns wait if the clock is further ahead of the proven time. */
+/** How long a machine may be off. If the clock is further ahead of `provenTime`, planned campaigns wait. */
 const longestOff: Micros = 31 * microsPerDay;
 
 async function withOpenWindow(

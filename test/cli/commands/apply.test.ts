@@ -201,7 +201,7 @@ describe('mailctl apply', () => {
 		expect(await run(['lists', 'list', '-o', 'name'])).toMatchObject({ stdout: '' });
 	});
 
-	it('stops at a rejected change, and makes only this change once the user has corrected the file', async () => {
+	it('stops at a rejected change, and a second run with a corrected file makes only this change', async () => {
 		const { run, write } = await place();
 		const file = await write('fields: [{variable: city, name: C}, {variable: 1st, name: F}]\n');
 		const { code, stderr } = await run(['apply', '-f', file]);

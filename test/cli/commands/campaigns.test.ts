@@ -182,7 +182,7 @@ describe('mailctl campaigns', () => {
 		expect(stdout).toContain('MESSAGES       3 sent; 1 of them from send --to\n');
 	});
 
-	it('accepts the UUID of a send without --campaign, and shows the outcome of this send', async () => {
+	it('accepts the UUID that send prints when --campaign is missing, and shows the mail’s outcome', async () => {
 		await project.json(['suppressions', 'add', 'dan@example.com', '--reason', 'UNSUBSCRIBED', '--yes']);
 		const bulk = [...single, '--to', 'dan@example.com', '--bulk', '--yes'];
 		const { stderr } = await project.run(bulk);
@@ -311,7 +311,7 @@ describe('mailctl campaigns', () => {
 		const kept = await project.run(['campaigns', 'resume', 'two']);
 		expect([kept.code, kept.stderr]).toEqual([
 			0,
-			expect.stringContaining('at 200/s, as before; --rate names another\n'),
+			expect.stringContaining('still at 200/s; --rate changes the rate\n'),
 		]);
 		const other = await project.run(['campaigns', 'resume', 'three', '--rate', '300/s']);
 		expect([other.code, other.stderr]).toEqual([0, expect.not.stringContaining('as before')]);

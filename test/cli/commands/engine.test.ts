@@ -136,7 +136,7 @@ describe('mailctl engine', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: other users can see arguments: read the password from standard input\n' +
+				'error: a password cannot be an argument, because other users can see arguments\n' +
 				`hint: mailctl --db ${project.db} engine settings set smtp_password - < FILE\n`,
 		});
 		const set = await project.run(['engine', 'settings', 'set', 'smtp_password', '-'], {

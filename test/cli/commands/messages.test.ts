@@ -65,7 +65,7 @@ describe('mailctl messages', () => {
 		expect(shown.stdout.replaceAll(/\x1b\[[12]?[0-9]?m/g, '')).not.toContain('\x1b');
 	});
 
-	it('raw prints bytes into a pipe, text on a terminal, and base64 in JSON', async () => {
+	it('"raw" prints bytes into a pipe, text on a terminal, and base64 in JSON', async () => {
 		const raw = await project.run(['messages', 'raw', ids[0] ?? '']);
 		expect(raw.stdout).toMatch(/^Subject: Hello\r$/m);
 		expect(await project.json(['messages', 'raw', ids[0] ?? ''])).toEqual({

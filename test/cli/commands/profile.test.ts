@@ -400,7 +400,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'config.json')).toEqual(config);
 	});
 
-	it('rename keeps the token and the default, and requires -y for a protected profile', async () => {
+	it('"rename" keeps the token and the default profile, and requires -y for a protected profile', async () => {
 		const home = await homeWith(config, credentials);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live'])).code).toBe(2);
 		expect((await run(home, ['profile', 'rename', 'prod', 'live', '-y'])).code).toBe(0);
@@ -423,7 +423,7 @@ describe('mailctl profile', () => {
 		expect(await readFileOf(home, 'credentials.json')).toEqual({ tokens: {} });
 	});
 
-	it('list warns about a missing default profile; other commands exit with 2 until "use" sets one', async () => {
+	it('"list" warns about a missing default, and other commands exit with 2 until "use" sets a default', async () => {
 		const home = await homeWith({ profile: 'gone', profiles: {} });
 		const { stderr } = await run(home, ['profile', 'list']);
 		expect(stderr).toBe('warning: unknown default profile "gone"\nhint: mailctl profile use NAME\n');

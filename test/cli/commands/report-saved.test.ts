@@ -42,7 +42,7 @@ describe('a saved report', () => {
 		expect(await saved('excel.csv', '--excel')).toBe(`\ufeff${text.replaceAll(',', ';')}`);
 	});
 
-	it('contains the same JSON as the command prints, and escapes the campaign name in Markdown', async () => {
+	it('contains the JSON that the command prints, and escapes the campaign name in Markdown', async () => {
 		const printed = await project.json(['campaigns', 'report', hostile, ...now]);
 		expect(JSON.parse(await saved('r.json'))).toEqual(printed);
 		const markdown = await saved('r.md');
@@ -59,7 +59,7 @@ describe('a saved report', () => {
 
 	it('contains the chart that --chart requests, in HTML and in SVG', async () => {
 		const pictures = (page: string) => page.match(/(?<=role="img" aria-label=")[^"]*/g) ?? [];
-		const byDay = 'what was sent, opened and clicked by day';
+		const byDay = 'messages sent, opened and clicked, by day';
 		const page = async (chart: string) => saved(`${chart}.html`, '--chart', chart);
 		expect(pictures(await page('bars'))[0]).toBe(byDay);
 		expect(pictures(await page('line'))[0]).toBe(byDay);
@@ -114,7 +114,7 @@ describe('a saved report', () => {
 		expect(stderr).toContain(message);
 	});
 
-	it('includes the growth of lists if it is not about one campaign', async () => {
+	it('includes the growth of lists unless the report is about one campaign', async () => {
 		const of = async (name: string) => {
 			await project.json(['report', '--save', path(name), '--last', '30d']);
 			return readFile(path(name), 'utf8');

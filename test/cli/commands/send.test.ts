@@ -24,7 +24,7 @@ describe('mailctl send', () => {
 	const messages = async (...words: string[]) =>
 		(await project.json(['messages', 'list', ...words])) as { id: string; to: string; state: string }[];
 
-	it('prints the service’s answer and exits when the message is sent', async () => {
+	it('waits until the message is sent, prints the service’s answer and exits with 0', async () => {
 		const { code, stdout, stderr } = await project.run([...toAnn, '--context', 'name=Ann', '-o', 'json']);
 		expect({ code, document: JSON.parse(stdout), said: said({ stderr }) }).toEqual({
 			code: 0,
@@ -107,7 +107,7 @@ describe('mailctl send', () => {
 		expect((await mailOf(0)).subject).toBe('In Oslo');
 	});
 
-	it('rejects variables without a value with --strict-vars', async () => {
+	it('rejects a message if --strict-vars is given and a variable has no value', async () => {
 		expect(
 			await project.run([...hello.slice(0, -1), 'x #nope#', '--to', 'a@example.com', '--strict-vars']),
 		).toEqual({

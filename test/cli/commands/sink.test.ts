@@ -139,7 +139,7 @@ describe('mailctl sink', () => {
 	});
 
 	it.each([
-		[['--refuse', 'bob'], '--refuse: "bob" is not an e-mail address: it has no @, and not a @DOMAIN either'],
+		[['--refuse', 'bob'], '--refuse: "bob" is not an e-mail address: it has no @; it is not @DOMAIN either'],
 		[['--defer', '@'], '--defer: "@" is not an e-mail address'],
 	])('rejects %j', async (words, message) => {
 		const { code, stderr } = await cli(['sink', '--port', '0', ...words]);

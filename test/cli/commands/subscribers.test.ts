@@ -48,7 +48,7 @@ describe('mailctl subscribers', () => {
 		expect(found.map(({ list_id }) => list_id)).toEqual([1, 2]);
 		expect(await project.json(['subscribers', 'find', 'nobody@example.com'])).toEqual([]);
 		const count = ((await project.json(['lists', 'list'])) as unknown[]).length;
-		const where = `looked in ${count} ${count === 1 ? 'list' : 'lists'}\n`;
+		const where = `mailctl searched ${count} ${count === 1 ? 'list' : 'lists'}\n`;
 		expect(await project.run(['subscribers', 'find', 'nobody@example.com'])).toEqual({
 			code: 0,
 			stdout: '',

@@ -342,7 +342,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each(['csv', 'ndjson'] as const)('writes the %s file again that it imported', async (format) => {
+		it.each(['csv', 'ndjson'] as const)('writes the same %s file after its import', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

@@ -31,7 +31,7 @@ describe('templates', () => {
 			[2, 'error: a template needs a body: --text-file, --html-file, or --markdown-file\n'],
 			[2, 'error: --text-file: /nowhere: no such file\n'],
 			[2, `error: --text-file: ${project.folder} is a directory\n`],
-			[2, `error: ${latin} is not UTF-8 text: line 1 is not\n`],
+			[2, `error: ${latin} is not UTF-8 text: see line 1\n`],
 		]);
 		expect(await project.json(['templates', 'list'])).toEqual([welcome]);
 	});

@@ -66,7 +66,7 @@ describe('TLS to the mail server', () => {
 		expect(await sendTo({ server: elsewhere })).toMatchObject(encrypted);
 	});
 
-	it('trusts the CA of the setting smtp_ca', async () => {
+	it('accepts a certificate from the CA in the setting smtp_ca', async () => {
 		expect(await sendTo({ server: good, ca: good.ca })).toMatchObject(encrypted);
 		expect(await sendTo({ server: good, ca: good.ca, url: required })).toMatchObject(encrypted);
 		const options = { secure: true, disabledCommands: [] };

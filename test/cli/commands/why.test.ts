@@ -187,7 +187,7 @@ describe('mailctl why', () => {
 		);
 		await project.json(['subscribers', 'deactivate', String(id), '-l', 'Plans', ...later]);
 		expect(await answer()).toContain(
-			'The last message, "Soon" of 2026-11-05 (campaign soon-2026-11-05), is not sent: it is for a list whose mail the address no longer gets.',
+			'The last message, "Soon" of 2026-11-05 (campaign soon-2026-11-05), is not sent: the address no longer gets mail from the list of this message.',
 		);
 	});
 
@@ -233,7 +233,7 @@ describe('mailctl why', () => {
 			expect(messages[0]).toMatchObject({ subject: 'Zoe, news of #22' });
 		});
 
-		it('prints fewer than 24 lines, with the history of the newest message and a hint to --all', async () => {
+		it('prints fewer than 24 lines, with the history of the newest message, and mentions --all', async () => {
 			const shown = await page();
 			expect(shown.split('\n').length).toBeLessThan(24);
 			expect(shown.match(/1\. 2026-12-.* sent/g)).toHaveLength(1);

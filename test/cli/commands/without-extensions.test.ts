@@ -178,7 +178,7 @@ describe('a field with an unknown number of subscribers', () => {
 		expect(await project.json(['fields', 'list'])).toMatchObject([{ variable: 'city' }]);
 	});
 
-	it('gets a new variable only with --confirm VARIABLE, but a new name without --confirm', async () => {
+	it('gets a new variable only with --confirm VARIABLE; a new name needs no --confirm', async () => {
 		const rename = ['fields', 'update', 'city', '--variable', 'town'];
 		expect((await project.run([...rename, '-y'], { connect })).code).toBe(2);
 		expect((await project.run(['fields', 'update', 'city', '--name', 'Town'], { connect })).code).toBe(0);

@@ -377,7 +377,7 @@ describe('a campaign of several send requests for another service', () => {
 		text_body: 'T',
 	};
 
-	it('sends valid requests unchanged, but rejects a request that repeats a mail to the same recipient', async () => {
+	it('sends valid requests unchanged, and rejects invalid requests and duplicates', async () => {
 		const { campaigns, service } = await setUp();
 		const { id } = await campaigns.open('job', spec);
 		const ack = await campaigns.putRequests(id, {

@@ -33,7 +33,7 @@ async function found(check: string, argv: readonly string[] = [], code = 0): Pro
 
 describe('doctor on a database', () => {
 	it('rejects an empty selection of checks and prints the names of the groups', async () => {
-		const stderr = expect.stringContaining('groups for this target: machine, config');
+		const stderr = expect.stringContaining('choose from the groups of this target: machine, config');
 		expect(await project.run(['doctor', '--only', 'service'])).toMatchObject({ code: 2, stderr });
 	});
 

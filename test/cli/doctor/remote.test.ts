@@ -187,7 +187,7 @@ describe('an answer from the base URL', () => {
 			code: 11,
 			answers: {
 				level: 'problem',
-				message: '/sub/lists/ answers 200 without lists: this is another service',
+				message: '/sub/lists/ answers 200 without lists: this is not the mailing service',
 				fix: 'check the base URL',
 			},
 			kind: { level: 'skipped', message: 'the service does not return lists' },
@@ -197,8 +197,8 @@ describe('an answer from the base URL', () => {
 
 	it.each([
 		[429, 'warning', 'the service answers 429: too many requests'],
-		[503, 'problem', 'the service answers 503: it has failed'],
-		[404, 'problem', '/sub/lists/ answers 404 without lists: this is another service'],
+		[503, 'problem', 'the service answers 503: server error'],
+		[404, 'problem', '/sub/lists/ answers 404 without lists: this is not the mailing service'],
 	])('with status %i is reported as %s', async (status, level, message) => {
 		const { of } = await asked('{}', { status });
 		expect(of('service.answers')).toMatchObject({ level, message });

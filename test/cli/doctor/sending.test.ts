@@ -272,7 +272,7 @@ describe('doctor’s check of the queue', () => {
 		expect(await found(db, 'queue.paused')).toMatchObject([
 			{
 				message: expect.stringMatching(
-					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait, which may have been sent since the backup$/,
+					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait and may have been sent since the backup$/,
 				),
 				fix: [
 					'messages sent after the backup are queued again: cancel them, then resume:',
@@ -396,7 +396,7 @@ describe('doctor’s check of the queue', () => {
 		]);
 	});
 
-	it('reports deferred messages whose sender the mail server rejects, and what to do', async () => {
+	it('reports deferred messages whose sender the mail server rejects, and prints what to do', async () => {
 		await withStore((store) => settle(store, 'deferred', '553 5.7.1 Sender address rejected'));
 		expect(await found(db, 'queue.replies')).toEqual([
 			{
@@ -419,7 +419,7 @@ describe('doctor’s check of the queue', () => {
 			{
 				level: 'problem',
 				message: expect.stringMatching(
-					/^this machine's clock shows .* UTC, but a record was written at .* UTC$/,
+					/^this machine's clock shows .* UTC, but the newest record is from .* UTC$/,
 				),
 			},
 		]);

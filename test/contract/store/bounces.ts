@@ -163,7 +163,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('about another address is ignored if the message has several recipients', async () => {
+		it('about an address that is none of several recipients is ignored', async () => {
 			const message = await sent('ann@example.org', withCopies);
 			const outcome = await store.writes.recordReport(report(message, [failed('someone@example.net')]));
 			expect(outcome).toEqual({ kind: 'unmatched' });

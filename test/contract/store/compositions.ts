@@ -41,7 +41,7 @@ export function describeCompositions(open: OpenEmpty): void {
 		};
 		const unfinished = async (now = noon) => (await store.reads.queueState({ now })).unfinished;
 
-		it('is suspect after a lost lease, but is not in the list of crashes if no worker began to compose it', async () => {
+		it('is suspect after its lease ends, but counts as a crash only if a worker began to compose it', async () => {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 			for (const times of [1, 2, 3])
 				expect(await leased(noon + times * hour)).toMatchObject({ is_suspect: true });

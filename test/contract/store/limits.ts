@@ -211,7 +211,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await leaseAt(left + second)).toHaveLength(2);
 		});
 
-		it('stop delaying messages one window after a killed worker’s leases expire', async () => {
+		it('no longer delay messages once a window has passed since a killed worker’s leases expired', async () => {
 			await limit({ send_limit: '2/10s' });
 			const { answer } = await send(store, people('a.test', 4));
 			await lease(store);

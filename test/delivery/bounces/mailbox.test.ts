@@ -34,7 +34,7 @@ describe('an mbox', () => {
 		expect(await mailsOf(`${line}A: 1\n\none\n`)).toEqual(['A: 1\n\none\n']);
 	});
 
-	it('loses one > of each quoted From line', async () => {
+	it('is read without the quote sign before each From line', async () => {
 		expect(await mailsOf(`${line}A: 1\n\n>From here\n>>From there\n> From\n`)).toEqual([
 			'A: 1\n\nFrom here\n>From there\n> From\n',
 		]);

@@ -32,7 +32,7 @@ function crossed(parsed: readonly ParsedRow[]): ParsedRow[] {
 	return parsed.map((_, index) => decodeRow(reader.at(index)));
 }
 
-it('checked rows stay the same when they are encoded for a thread and decoded', () => {
+it('checked rows are the same after encoding and decoding', () => {
 	fc.assert(
 		fc.property(fc.array(row, { maxLength: 20 }), (rows) => {
 			const parsed = parseImportRows({ columns, cells: rows.flat() });

@@ -72,7 +72,7 @@ describe('every request', () => {
 		);
 	});
 
-	it('causes no second request if a 201 has a Location header', async () => {
+	it('that gets a 201 with a Location header causes no second request', async () => {
 		service.answer({ kind: 'json', status: 201, body: hook, headers: { location: 'http://127.0.0.1:9/' } });
 		await client.api.webhooks.create({ url: hook.url, type: 'OPENED' });
 		expect(service.asked()).toHaveLength(1);
@@ -205,7 +205,7 @@ describe('answers', () => {
 		['a message without id', { ...sent, messages: [{ to: 'a@example.com' }] }],
 		['no count', { messages: [], result: true }],
 		['a result that is a text', { ...sent, result: 'ok' }],
-	])('with %s cause the error bad_answer and no retry after a send', async (_, body) => {
+	])('to a send cause the error bad_answer and no retry if they have %s', async (_, body) => {
 		service.answer(json(body));
 		const message = { from: 'n@example.com', to: ['a@example.com'], subject: 's', text_body: 't' };
 		await expect(client.api.send(message)).rejects.toMatchObject({ code: 'bad_answer' });
@@ -217,7 +217,7 @@ describe('answers', () => {
 		['results that are a list', { results: [] }],
 		['no total', { results: { data: [] } }],
 		['a day without a date', { results: { total: { sent: 0, opened: 0 }, data: [{ sent: 1, opened: 1 }] } }],
-	])('with %s cause the error bad_answer after a report request', async (_, body) => {
+	])('to a report request cause the error bad_answer if they have %s', async (_, body) => {
 		service.answer(json(body));
 		await expect(client.api.report({})).rejects.toMatchObject({ code: 'bad_answer' });
 	});

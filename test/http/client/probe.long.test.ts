@@ -35,7 +35,7 @@ describe('the answer to GET /', () => {
 		['another name', { kind: 'json', body: { service: 'other', extensions: ['imports'] } }],
 		['a list', { kind: 'json', body: ['mailctl'] }],
 		['null', { kind: 'json', body: null }],
-	])('identifies another service if it is %s, and GET / is not sent again', async (_, act) => {
+	])('shows that the service is not mailctl, and the client does not ask again: %s', async (_, act) => {
 		service.introduce(act);
 		const { api } = client({ remote: { retries: 3 } });
 		expect(await api.capabilities()).toEqual(nobody);
@@ -60,7 +60,7 @@ describe('the answer to GET /', () => {
 		['silence', { kind: 'silent' }, 'network', 2],
 		['a slow answer', { kind: 'drip' }, 'network', 2],
 		['a gzip bomb', { kind: 'bomb', bytes: 65 * 2 ** 20 }, 'bad_answer', 1],
-	])('leaves the service unknown if it is %s: no message is sent, and GET / is sent again later', async (_, act, code, asked) => {
+	])('prevents a send, and the client asks again later: %s', async (_, act, code, asked) => {
 		service.introduce(act);
 		const timeoutMs = act.kind === 'silent' || act.kind === 'drip' ? 1_500 : 60_000;
 		const { api } = client({ remote: { retries: 1, timeoutMs } });
@@ -78,7 +78,7 @@ describe('the answer to GET /', () => {
 		['extensions in a list', ['templates', 'imports', 'dancing', 7, '__proto__'], ['imports', 'templates']],
 		['extensions in an object', { templates: 1, dancing: 2 }, ['templates']],
 		['no extensions', undefined, []],
-	])('identifies a mailctl server if it has %s', async (_, extensions, expected) => {
+	])('identifies a mailctl server and its known extensions: %s', async (_, extensions, expected) => {
 		service.introduce({ kind: 'json', body: { service: 'mailctl', version: '9', extensions } });
 		const { service: name, idempotentSend, ext } = await client().api.capabilities();
 		expect({ name, idempotentSend }).toEqual({ name: 'mailctl', idempotentSend: true });

@@ -169,7 +169,7 @@ describe('a request that may have been processed', () => {
 
 	it.each(
 		faults,
-	)('is repeated with the same key after %s if it is a send to a mailctl server', async (_, act) => {
+	)('is repeated with the same idempotency key after %s if it is a send to mailctl', async (_, act) => {
 		service.introduce(ours);
 		service.answer(act, act, sent);
 		expect(await client.api.send(message)).toMatchObject({ result: true });

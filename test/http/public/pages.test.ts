@@ -87,7 +87,7 @@ describe('every page', () => {
 		}
 	});
 
-	it('declares no language for the text of a mail', () => {
+	it('marks the language of a mail’s text as unknown', () => {
 		const { body } = textMessagePage(plain, { subject: 'Hei', text: 'Hei' });
 		expect(String(body)).toContain('<main lang="">');
 		expect(String(notFoundPage(plain).body)).toContain('<main>');
@@ -172,7 +172,7 @@ describe('an address on a page', () => {
 		['News <news@example.com>', 'News (news@example.com)'],
 		['"Birds, bees" <b@example.com>', 'Birds, bees (b@example.com)'],
 		['news@example.com', 'news@example.com'],
-	])('of a sender is complete: %j is shown as %j', (mailbox, shown) => {
+	])('of a sender is shown in full: %j becomes %j', (mailbox, shown) => {
 		expect(senderName(mailbox)).toBe(shown);
 	});
 });

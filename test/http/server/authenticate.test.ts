@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 
 describe('the look-up of a token in the store', () => {
-	it('happens at most once a second, and once for concurrent requests', async () => {
+	it('happens at most once a second, even for concurrent requests', async () => {
 		await Promise.all([authenticate('good'), authenticate('good'), authenticate('bad'), authenticate('bad')]);
 		now = 999_999;
 		await authenticate('good');

@@ -29,7 +29,7 @@ const letter = { from: 'news@example.com', to: ['a@example.com'], subject: 'Hi',
 const unknown = '7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11';
 
 describe('bodies', () => {
-	it('are UTF-8 in requests, and compact UTF-8 with an escaped U+2028 in answers', async () => {
+	it('are JSON in UTF-8, and an answer contains no spaces and escapes U+2028', async () => {
 		const answer = await wire('POST', '/sub/lists/', { body: { name: 'Ærø \u2028 😀', email_reason: 'ж' } });
 		expect(answer.status).toBe(201);
 		expect(answer.text).toMatch(/^\{"id":1,"name":"Ærø \\u2028 😀","email_reason":"ж",/);
@@ -112,7 +112,7 @@ describe('a request with a token', () => {
 		expect(await rights(tokens.admin)).toEqual([true, true, true, true, true, true]);
 	});
 
-	it('to /tuples/ gets the next position in the body and in X-Next, or a 400 if the value of keys= is unknown', async () => {
+	it('to /tuples/ gets the next position in the body and X-Next, or a 400 for an unknown value of keys=', async () => {
 		await wire('POST', '/sub/lists/', { body: { name: 'L', email_reason: 'r' } });
 		await wire('POST', '/sub/lists/1/subscribers/', { body: { email: 'a@example.com' } });
 		const first = await wire('GET', '/ext/lists/1/tuples/?limit=1');

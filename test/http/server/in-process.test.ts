@@ -37,7 +37,7 @@ describe('a request without a socket', () => {
 		}
 	});
 
-	it('can replace the token of its client by another token, or by none', async () => {
+	it('can override the token of its client, or omit the token', async () => {
 		const request = { method: 'GET', path: '/sub/lists/' };
 		expect((await exchange({ ...request, token: 'wrong' })).status).toBe(401);
 		const none = await exchange({ ...request, token: null });

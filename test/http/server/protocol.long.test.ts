@@ -158,8 +158,8 @@ describe('a request near a limit', () => {
 	});
 });
 
-describe('the limits of one address', () => {
-	it('delay a request until another is answered', async () => {
+describe('the limits per client address', () => {
+	it('delay a request until the server answers an earlier one', async () => {
 		const release: (() => void)[] = [];
 		await start({
 			server: { limits: { maxRequestsPerAddress: 2 } },
@@ -253,7 +253,7 @@ describe('the limits of one address', () => {
 		['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
 		['2001:db8:1:2::9', '2001:db8:1:2'],
 		['::1', '0:0:0:0'],
-	])('count the client %s as %s (IPv6 by its /64)', (address, name) => {
+	])('identify the client %s as %s (IPv6 only by its /64 prefix)', (address, name) => {
 		expect(peerName(address)).toBe(name);
 	});
 });

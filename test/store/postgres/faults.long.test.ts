@@ -156,7 +156,7 @@ describePostgres('a store on PostgreSQL', (server) => {
 		expect(count).toBe(1);
 	});
 
-	it('notices a silent connection, and does each write once', async () => {
+	it('replaces connections that no longer answer, and does each write once', async () => {
 		const url = await server.createDatabase();
 		const proxy = await startPostgresProxy(url);
 		onTestFinished(proxy.close);

@@ -22,7 +22,7 @@ describePostgres('a store that loses answers to its writes', (server) => {
 		return store;
 	});
 
-	it('loses and repeats no write, even if the check of the write gets no answer either', async () => {
+	it('does each write exactly once, even if it also loses the answer to a check', async () => {
 		const { url, proxy, store } = await openBehindProxy();
 		onTestFinished(store.close);
 		const list = await newList(store);

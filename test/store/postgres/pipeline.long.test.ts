@@ -48,9 +48,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		],
 	];
 
-	it.each(
-		ways,
-	)('roll back their transaction and report their own error if they fail %s', async (_, operate) => {
+	it.each(ways)('roll back and report their own error if one fails: %s', async (_, operate) => {
 		const { database, names } = await open();
 		await expect(database.write(({ sql }) => operate(sql))).rejects.toMatchObject(refused);
 		expect(await names()).toEqual([{ name: 'taken' }]);
@@ -96,7 +94,7 @@ describePostgres('statements that wait for no answer', (server) => {
 		);
 	});
 
-	it('are all rolled back with their write if a small one between large ones fails', async () => {
+	it('are all rolled back if a small statement between large ones fails', async () => {
 		const { database, names } = await open();
 		const failing = database.write(async ({ sql }) => {
 			put(sql, 'a'.repeat(100_000));

@@ -120,7 +120,7 @@ describePostgres('the number of round trips', (server) => {
 		expect((await store.reads.getPerson({ email_key: 'p0@example.org' })).left_out).toHaveLength(1);
 	});
 
-	it('does not depend on how many messages are leased, recorded as sent, or opened', async () => {
+	it('does not grow with the number of leased messages, send results or open events', async () => {
 		const [few, many] = await Promise.all([10, 200].map((count) => tripsOfSending(count)));
 		expect(many).toEqual(few);
 	});

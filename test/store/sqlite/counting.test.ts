@@ -135,7 +135,7 @@ describe('the count of a filter', () => {
 		]);
 	});
 
-	it('does not include uncommitted changes of others', () => {
+	it('does not include uncommitted changes of other connections', () => {
 		const { read, other } = scanned();
 		read(1);
 		other.exec('BEGIN; INSERT INTO subscribers VALUES (3)');

@@ -59,7 +59,7 @@ describe('upkeep', () => {
 		expect(logBytes()).toBe(0);
 	});
 
-	it('deletes idempotency keys, uploaded files and processes without a heartbeat after 24 hours', async () => {
+	it('deletes idempotency keys, unused uploads and rows of dead processes after 24 hours', async () => {
 		const sql = createSql(db);
 		const remember = (key: string, created_at: number) =>
 			sql.run(

@@ -67,7 +67,7 @@ describe('the writer', () => {
 		expect(groups).toBe(2);
 	});
 
-	it('rejects the operation that fills the disk and those before it in its group, but not later ones', async () => {
+	it('rejects an operation that fills the disk and earlier ones in its group, but not later ones', async () => {
 		const pages = Number(db.pragma('page_count', { simple: true }));
 		db.pragma(`max_page_count = ${pages}`);
 		const huge = () => db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(100_000));

@@ -34,7 +34,7 @@ const plain: readonly (readonly [what: string, pattern: RegExp, replacement: str
 	['these times in a sentence', /(\btries(?:\n\|)? +again in(?:\n\|)? +)\d+ seconds?/g, '$1<s> seconds'],
 	[
 		'these times of deferred mail',
-		/(\b(?:next|go at|due before) )2026-11-21 \d\d:\d\d(?::\d\d)?/g,
+		/(\b(?:next|one at|due before) )2026-11-21 \d\d:\d\d(?::\d\d)?/g,
 		'$1<moment>',
 	],
 	['these times in minutes', /\b(due in )\d+ minutes?/g, '$1<m> minutes'],

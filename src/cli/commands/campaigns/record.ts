@@ -26,7 +26,7 @@ import { isUuid, orNull } from '../../verbs/resolve.js';
 
 export const campaignArg = {
 	name: 'campaign',
-	summary: 'its name or UUID',
+	summary: 'a name or a UUID',
 	of: 'campaign',
 	ask: 'Which campaign:',
 } as const;
@@ -53,7 +53,7 @@ const mostNames = 1_000;
 
 export async function campaignIdOf(cx: CommandContext, text: string | undefined): Promise<Uuid | undefined> {
 	if (text === undefined || isUuid(text)) return text?.toLowerCase();
-	const campaigns = await need(await cx.api(), 'campaigns', 'a campaign by its name');
+	const campaigns = await need(await cx.api(), 'campaigns', 'names of campaigns');
 	return (await findCampaign(cx, campaigns, text)).id;
 }
 
@@ -229,7 +229,7 @@ export async function listNames(cx: CommandContext, { list_id, audience }: Campa
 	return Promise.all(ids.map(nameOf));
 }
 
-/** Returns `20 sent; 3 of them from send --to`, or `20 sent; keep_messages began to delete them on 2026-11-01`. */
+/** Returns `20 sent; 3 of them from send --to`, or `20 sent; keep_messages began to delete messages on 2026-11-01`. */
 function messagesText({ messages, joined, date_dropped }: CampaignDetail): string {
 	const states = Object.entries(messages)
 		.map(([state, count]) => `${numberText(count)} ${state}`)
@@ -239,6 +239,6 @@ function messagesText({ messages, joined, date_dropped }: CampaignDetail): strin
 		states,
 		// After retention, `messages` may lack messages that `send --to` added, so omit the number of added messages.
 		...(joined === undefined || day !== undefined ? [] : [`${numberText(joined)} of them from send --to`]),
-		...(day === undefined ? [] : [`keep_messages began to delete them on ${day}`]),
+		...(day === undefined ? [] : [`keep_messages began to delete messages on ${day}`]),
 	].join('; ');
 }

@@ -136,7 +136,7 @@ type Waiting = Pick<RunOptions, 'wait'>;
 async function keptRate(cx: CommandContext, { rate, is_finished }: Campaign, { wait }: Waiting) {
 	const { local } = await cx.connection();
 	if (rate === undefined || is_finished || local === null || wait === false) return undefined;
-	await cx.note(`at ${rate}, as before; --rate names another`);
+	await cx.note(`still at ${rate}; --rate changes the rate`);
 	return rate;
 }
 

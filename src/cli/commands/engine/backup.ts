@@ -114,7 +114,7 @@ export const restore = command({
 		}
 		assertNotOpen(plan);
 		if (old !== null)
-			await cx.confirm({ kind: 'severe', what: `${what}, and keep the old one beside it`, name: 'restore' });
+			await cx.confirm({ kind: 'severe', what: `${what}, and rename the old database`, name: 'restore' });
 		const began = performance.now();
 		const { stop, onProgress } = pagesOf(cx, 'restoring, pages');
 		const restored = await restore({
@@ -123,7 +123,7 @@ export const restore = command({
 			onRemoved: (name) => cx.note(`removed ${name}, left by a restore that was killed`),
 		}).finally(stop);
 		const duration_ms = Math.round(performance.now() - began);
-		const kept = restored.kept === null ? '' : `; the old one is ${restored.kept}`;
+		const kept = restored.kept === null ? '' : `; the old database is now ${restored.kept}`;
 		await cx.out.document(
 			{ database: place, file, newest, ...restored, queue: 'paused', duration_ms },
 			`restored ${place} from ${withRecord(file, newest)}: ${recordsOf(restored)}${kept}`,
@@ -142,11 +142,11 @@ async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplace
 	const { uncertain, waiting, erased } = restored;
 	if (uncertain > 0)
 		await cx.note(
-			`${counted(uncertain, 'message')} being sent during the backup may have arrived, and will not be sent again`,
+			`${counted(uncertain, 'message')} that mailctl was sending during the backup may have arrived, and will not be sent again`,
 		);
 	if (!isReplaced || erased === null)
 		await cx.warn('the restored database may contain people who were erased after the backup');
-	const waits = `and ${counted(waiting, 'message waits', 'messages wait')} in it, which may have been sent since the backup`;
+	const waits = `and ${counted(waiting, 'message waits', 'messages wait')}, which may have been sent since the backup`;
 	await cx.note(`the queue is paused, ${waiting === 0 ? 'and no message is waiting' : waits}`);
 	const first =
 		waiting === 0
@@ -240,5 +240,5 @@ function* faultsIn({ lists, figures, campaigns }: CountCheck): Generator<string>
 	for (const { list_id, name } of lists)
 		yield `the counters of list ${list_id} "${name}" do not match its subscribers`;
 	if (figures > 0) yield `the reports have ${counted(figures, 'wrong figure')}`;
-	for (const name of campaigns) yield `no worker would find the waiting messages of campaign "${name}"`;
+	for (const name of campaigns) yield `campaign "${name}" has waiting messages that no worker would send`;
 }

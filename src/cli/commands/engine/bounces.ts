@@ -24,8 +24,8 @@ const ingest = command({
 	createsDatabase: false,
 	summary: 'record returned mails (bounces, complaints)',
 	description:
-		'Matches each mail to its message, marks it as bounced, and suppresses the address after a hard bounce ' +
-		'or complaint. Also reads notifications of Amazon SES (JSON). A mail server may pipe mail into this ' +
+		'Matches each mail to its message, marks the message as bounced, and suppresses the address after a hard ' +
+		'bounce or complaint. Also reads notifications of Amazon SES (JSON). A mail server may pipe mail into this ' +
 		'command: exit code 75 means try again. In a Maildir, mailctl moves each processed mail from new to cur.',
 	args: [
 		{
@@ -153,7 +153,7 @@ const explain = command({
 	name: 'explain',
 	summary: 'explain a returned mail',
 	description:
-		'Reads one mail as it arrived, or an mbox, and shows which line and rule classified each mail. Knows ' +
+		'Reads one mail as it arrived, or an mbox, and shows which line and rule classified each mail. Recognizes ' +
 		'delivery status notifications, feedback reports, automatic answers, Amazon SES and the texts of other ' +
 		'mail systems. Stores nothing and needs no database.',
 	needsNoDatabase: true,

@@ -17,7 +17,7 @@ const status = command({
 	summary: 'show how many secrets are encrypted, and with which key',
 	description: 'Needs no key, and changes nothing.',
 	columns,
-	output: 'an array of {"key", "secrets"}; "key" is null for unencrypted ones',
+	output: 'an array of {"key", "secrets"}; "key" is null for unencrypted secrets',
 	exits: [78],
 	examples: ['mailctl engine secrets status'],
 	run: async (cx) => {
@@ -58,7 +58,7 @@ const unwrap = command({
 	name: 'unwrap',
 	summary: 'store all secrets without encryption',
 	description:
-		'First stop `serve` and `worker`. Afterwards start them without the key; with the key, they encrypt ' +
+		'First stop `serve` and `worker`. Afterwards start them without the key, so that they do not encrypt ' +
 		'new secrets.',
 	writes: true,
 	severity: 'mild',

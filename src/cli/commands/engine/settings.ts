@@ -140,7 +140,7 @@ export async function agreeToLess(cx: CommandContext, engine: LocalEngine, value
 
 function whyNoArgument({ setting }: { setting?: unknown }): UsageError | null {
 	if (setting !== 'smtp_password') return null;
-	return new UsageError('other users can see arguments: read the password from standard input', {
+	return new UsageError('a password cannot be an argument, because other users can see arguments', {
 		hint: [mailctl('engine', 'settings', 'set', 'smtp_password', '-'), ' < FILE'],
 	});
 }

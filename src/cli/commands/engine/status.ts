@@ -53,7 +53,7 @@ export const status = command({
 	description:
 		'`webhooks_stopped` are webhooks whose target answered 410; `webhooks update` or `webhooks replay` ' +
 		'starts them again. `size` is the disk usage in bytes, estimated above 128 MiB. `retention.frees` is ' +
-		'the space that the next deletion frees. If everything is kept, it is what keep_messages 400d would free.',
+		'the space that the next deletion frees, or that keep_messages 400d would free if everything is kept.',
 	columns,
 	output:
 		'{"path", "schema_version", "size_bytes", "lists", "subscribers", "suppressions", "messages", "senders", "smtp_url", "public_url", "time_zone", "paused": {"kind", "reason", "since", "retry_at", "faults"} | null, "bounce_address", "verp", "dkim_domains", "limits": {SETTING: value}, "webhooks_stopped": [{"id", "url", "since"}], "size": {"messages", "events", "bodies", "links", "subscribers", "figures", "other", "free", "is_estimate"}, "retention": {"keep_messages", "keep_events", "keep_bodies", "frees": {"messages", "events", "bodies", "bytes"}}}',
@@ -90,8 +90,8 @@ const stats = command({
 	summary: 'show waiting messages, and why they wait',
 	description:
 		'Shows why nothing is sent, how many messages are due or wait for a limit, the workers, the domains that defer mail, ' +
-		'the times of the first and the last message that each limit delays, and the most frequent replies of seven days. ' +
-		'Leaves out limits of --rate. Reads every waiting message.',
+		'the times of the first and the last message that each limit delays, and the most frequent replies to mails of the last seven days. ' +
+		'Leaves out the limits that --rate sets. Reads every waiting message.',
 	output:
 		'{"paused": {"kind": "manual" | "fault", "reason", "since", "retry_at", "faults"} | null, "messages": {STATE: count}, "due", "held", "oldest", "next_due", "workers": [{"role", "host", "pid", "messages", "heard"}], "deferred": [{"domain", "messages", "next_due", "last_reply"}], "limits": [{"setting", "limit", "domain", "messages", "next", "last"}], "replies": [{"state", "reply", "count"}]}',
 	examples: ['mailctl engine queue stats', 'mailctl engine queue stats -o json'],
@@ -169,7 +169,7 @@ function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats):
 		...(stats.workers.length === 0 ? ['no worker is running'] : []),
 		...section('workers:', stats.workers.map(workerLine)),
 		...section('deferred by:', stats.deferred.map(deferredLine)),
-		...section('most frequent replies of seven days:', stats.replies.map(replyText)),
+		...section('most frequent replies of the last seven days:', stats.replies.map(replyText)),
 		...section('delayed by limits:', limits.map(limitLine)),
 	];
 }

@@ -40,8 +40,8 @@ const create = command({
 	name: 'create',
 	summary: 'create a token, which is shown only once',
 	description:
-		'Scopes: read (everything but webhooks), send (messages and campaigns; to send to lists, add read too), ' +
-		'admin (everything). Only a hash is stored, so a lost token must be replaced.',
+		'Scopes: read (reads everything but webhooks), send (sends messages and campaigns; with read, also to lists), ' +
+		'admin (allows everything). Only a hash is stored, so a lost token must be replaced.',
 	options: {
 		name: { ...nameOption, summary: 'name the token after its user or program' },
 		scope: { kind: 'choices', choices: tokenScopes, summary: 'allow these scopes (default: admin)' },
@@ -90,7 +90,7 @@ const revoke = command({
 		if (!living.includes(name))
 			throw missing('token', name, didYouMean(name, living) ?? mailctl('engine', 'tokens', 'list'));
 		if (cx.dryRun) return cx.wouldDo(`revoke the token ${name}`, { revoke: [name] });
-		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: requests with it are refused` });
+		await cx.confirm({ kind: 'mild', what: `revoke the token ${name}: the server refuses its requests` });
 		// Ignore the result: another process may have revoked the token while the question was open.
 		await tokens.revoke(name);
 		await cx.out.document({ revoked: [name] }, `revoked the token ${name}`);

@@ -27,7 +27,7 @@ type RateName = keyof typeof baseOf;
 const rateNames = Object.keys(baseOf) as RateName[];
 
 const output =
-	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each difference is the value minus the first value; rates are in percent, their differences in percentage points';
+	'{"compared": [{"name", "id", "from", "to", "figures", "rates"}], "differences": [{"name", "figures", "rates"}]}: each difference is a later item of "compared" minus the first item; rates are in percent, their differences in percentage points';
 
 export const campaignsCompare = command({
 	name: 'compare',

@@ -312,7 +312,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 		if (state !== null && isError && !error.unanswered) throw error;
 		const message = `the campaign may or may not be released: ${error.message}`;
 		throw new CliError('uncertain', exits.uncertain, message, {
-			hint: [mailctl('campaigns', 'resume', session.key), ': no recipient gets it twice'],
+			hint: [mailctl('campaigns', 'resume', session.key), ': no recipient gets the message twice'],
 			cause: error,
 		});
 	}

@@ -271,7 +271,7 @@ async function watchWindow({ cx, scope }: Delivery) {
 		const now = await plan();
 		if (now?.opens_at == null) return;
 		const next = `${sayTime(now.opens_at, now)} ${now.time_zone}`;
-		controller.abort(`its sending hours are over, and it continues at ${next}`);
+		controller.abort(`the sending hours are over, and sending continues at ${next}`);
 	};
 	const hasWindow = ((await plan())?.window ?? null) !== null;
 	const timer = hasWindow ? setInterval(() => void look().catch(() => undefined), lookEveryMs) : undefined;
@@ -352,7 +352,7 @@ export async function concludeDelivery(
 	if (early !== null) throw early;
 	if (kind === 'stopped' && campaign !== null) await cx.hint(await howToContinue(cx, campaign.name));
 	else if (kind === 'stopped' && waiting > 0)
-		await cx.hint(['what was accepted stays queued; ', await sender(cx, '--drain'), ' sends it']);
+		await cx.hint(['the accepted messages stay queued; ', await sender(cx, '--drain'), ' sends them']);
 	if (counts.deferred > 0) await cx.hint(['deferred messages are tried again by ', await sender(cx)]);
 	if (counts.uncertain > 0 && (await (await cx.api()).capabilities()).ext.messages !== undefined)
 		await cx.hint([mailctl('messages', 'list', '--status', 'uncertain'), ' shows what may have arrived']);

@@ -179,7 +179,7 @@ export class Draft {
 			return { to, values: asSubscriber(person, email_reason).values };
 		} catch (error) {
 			if (!isForbidden(error)) throw error;
-			await cx.warn('this token may not read subscribers, so their values are missing here');
+			await cx.warn('this token cannot read subscribers, so their values are missing here');
 			return unknown;
 		}
 	}

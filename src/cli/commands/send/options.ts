@@ -46,7 +46,7 @@ const messageOptions = {
 		summary: 'make both bodies from Markdown; the first # heading is the subject',
 	},
 	template: valued('text', 'UUID|NAME', 'use a template instead of subject and bodies'),
-	attach: valued('list', 'FILE', 'attach a file, 20 MiB in all; HTML shows an image as cid:NAME'),
+	attach: valued('list', 'FILE', 'attach a file, at most 20 MiB in all; HTML shows an image as cid:NAME'),
 	context: { kind: 'pairs', summary: 'set a variable' },
 	contextFile: { kind: 'file', summary: 'read variables from a JSON object' },
 	strictVars: { kind: 'tri', summary: 'refuse variables without a value (default for bulk and campaigns)' },
@@ -78,7 +78,7 @@ const checkOptions = {
 	expectCount: {
 		kind: 'integer',
 		min: 0,
-		summary: 'refuse any other number of recipients; suppressed addresses of a file count too',
+		summary: 'require this number of recipients, including suppressed addresses of a file',
 	},
 	maxRecipients: { kind: 'integer', min: 1, summary: 'refuse more recipients than this' },
 	skipInvalid: { kind: 'flag', summary: 'leave out recipients with errors, then exit with 9' },

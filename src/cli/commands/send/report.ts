@@ -105,7 +105,7 @@ export function assertExpected(
 
 export async function howToContinue(cx: CommandContext, name: string): Promise<Hint> {
 	const { local } = await cx.connection();
-	const cancel = [mailctl('campaigns', 'cancel', name), ' drops what is not sent'];
+	const cancel = [mailctl('campaigns', 'cancel', name), ' drops the unsent messages'];
 	if (local !== null) return [mailctl('campaigns', 'resume', name), ' continues, ', cancel];
 	return ['the server continues; ', mailctl('campaigns', 'get', name), ' shows the progress, ', cancel];
 }

@@ -136,7 +136,7 @@ async function preview(cx: CommandContext, audience: Audience, options: SendOpti
 	await first.draft.warnOfContent();
 	await findings.warn(cx, recipients + findings.rejected, options.skipInvalid);
 	if (findings.rejected > 0 && !options.skipInvalid)
-		await cx.hint(['a campaign with these errors is refused: ', findings.wayOut()]);
+		await cx.hint(['these errors stop the send: ', findings.wayOut()]);
 	await showPreview(cx, first, countsOf(survey), options);
 }
 

@@ -222,8 +222,7 @@ function toggle(name: 'activate' | 'deactivate', is_active: boolean) {
 				plan: (ids) => (is_active ? { activate: ids } : { deactivate: ids }),
 				make: ({ id }) => {
 					const patched = within.subscribers.patch(id, { is_active }, { signal: cx.signal });
-					// Do not use `explained` for several subscribers: after its `CliError`, `changeEach` does not
-					// continue.
+					// Do not use `explained` for several subscribers: after its `CliError`, `changeEach` does not continue.
 					return found.length === 1 ? explained(patched, { input: { is_active } }) : patched;
 				},
 				columns,

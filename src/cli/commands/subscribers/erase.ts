@@ -14,7 +14,7 @@ export const subscriberErase = command({
 	summary: 'erase a person for good, in all lists and messages',
 	description:
 		'Deletes the subscribers and suppressions of an address, empties its messages (figures stay), and cancels unsent ' +
-		'ones. A keyed hash blocks the address: it cannot be added or imported, and gets no bulk mail. --lift ends this. ' +
+		'ones. A keyed hash blocks the address: it cannot be added or imported, and gets no bulk mail. --lift unblocks the address. ' +
 		'Backups, files of rejected rows and mail logs do not change.',
 	args: [{ name: 'email', summary: 'an e-mail address', of: 'address', ask: 'E-mail address:' }],
 	options: { lift: { kind: 'flag', summary: 'allow the address again; erased data does not return' } },

@@ -46,7 +46,7 @@ export const importOptions = {
 		min: 1,
 		max: 16,
 		default: 8,
-		summary: 'send this many requests at a time to another service',
+		summary: 'send this many requests at a time to a service other than mailctl',
 	},
 	rate: { kind: 'text', placeholder: 'N/s', summary: 'import at most this many rows: 10/s, 600/m or 100/h' },
 	maxErrors: { kind: 'text', placeholder: 'N|N%', summary: 'stop when more rows than this are rejected' },

@@ -45,7 +45,7 @@ export const filterOptions = {
 export const expiresOption = {
 	kind: 'text',
 	placeholder: 'DATE|DUR',
-	summary: 'end after 30d or 12h, tomorrow, or at the start of a day',
+	summary: 'end the suppression after 30d or 12h, or when a day begins: tomorrow',
 } as const;
 
 type Filters = OptionValues<typeof filterOptions>;

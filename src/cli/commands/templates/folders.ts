@@ -163,7 +163,7 @@ async function agreeToReplace(cx: CommandContext, directory: string, lost: reado
 	if (lost.length === 0) return;
 	const named = lost.slice(0, mostNamed).map(({ path }) => relative(directory, path));
 	const more = lost.length > mostNamed ? ` and ${lost.length - mostNamed} more` : '';
-	const files = `${counted(lost.length, 'file')} that ${lost.length === 1 ? 'differs' : 'differ'}`;
+	const files = counted(lost.length, 'file');
 	await cx.confirm({ kind: 'mild', what: `replace ${files} in ${directory}: ${named.join(', ')}${more}` });
 }
 

@@ -96,7 +96,7 @@ export const replay = command({
 	summary: 'send notifications again',
 	description:
 		'Each delivery keeps its id, so that the receiver recognizes a repeat. A finished or stopped delivery starts again ' +
-		'from its first attempt. To send a pending delivery at once, give its id. "serve" or "worker" sends the deliveries. A stopped webhook starts again.',
+		'from its first attempt. To send a pending delivery at once, give its id. "serve" or "worker" sends the deliveries. This command also starts a stopped webhook again.',
 	args: [hookArg, { name: 'delivery', summary: 'UUIDs of deliveries', optional: true, many: true }],
 	options: {
 		failed: { kind: 'flag', summary: 'replay all failed or stopped deliveries' },

@@ -156,7 +156,7 @@ async function secretsOf(cx: CommandContext, api: Api): Promise<() => Promise<re
 	const { deliveries } = (await api.capabilities()).ext;
 	if (deliveries === undefined) {
 		await cx.hint(
-			'signatures are not checked: this service does not show its secret; give the secret with --secret-file',
+			'signatures are not checked: this service does not show secrets of webhooks; give the secret with --secret-file',
 		);
 		return async () => null;
 	}

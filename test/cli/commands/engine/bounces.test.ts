@@ -163,7 +163,7 @@ describe('engine bounces ingest', () => {
 		expect(await subscriber('bob@example.org')).toMatchObject({ disable_reason: 'COMPLAINED' });
 	});
 
-	it('reads new mails of a Maildir, and moves each after recording it', async () => {
+	it('reads the new mails of a Maildir, and then moves the mails into its cur folder', async () => {
 		const { returnPath } = await sentTo('ann@example.org');
 		const maildir = join(project.folder, 'Maildir');
 		for (const name of ['new', 'cur', 'tmp']) await mkdir(join(maildir, name), { recursive: true });

@@ -65,7 +65,7 @@ describe('mailctl engine queue', () => {
 		);
 	});
 
-	it('pause makes send and worker --drain exit with 14 until resume', async () => {
+	it('"pause" makes "send" and "worker --drain" exit with 14 until the user runs "resume"', async () => {
 		server = await startFaultServer({});
 		const project = await makeProject({ smtp: server.port });
 		const paused = { kind: 'manual', reason: 'moving', since: time, retry_at: null, faults: 0 };

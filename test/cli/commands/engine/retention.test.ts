@@ -95,7 +95,7 @@ it('mailctl messages, mailctl why and mailctl campaigns print that retention has
 		deleted: { before: '2026-01-25T00:00:00.000000', keep_messages: '400d' },
 	});
 	expect((await at('campaigns', 'get', 'news', '-o', 'table')).stdout).toContain(
-		'  1 sent; keep_messages began to delete them on 2027-03-01\n',
+		'  1 sent; keep_messages began to delete messages on 2027-03-01\n',
 	);
 	expect((await at('campaigns', 'results', 'news')).stderr).toContain(
 		'The messages of the campaign "news" were deleted on 2027-03-01 (keep_messages)',

@@ -76,7 +76,7 @@ describe('mailctl engine tokens', () => {
 			code: 2,
 			stdout: '',
 			stderr:
-				'error: this will revoke the token shop: requests with it are refused\nhint: add --yes to agree\n',
+				'error: this will revoke the token shop: the server refuses its requests\nhint: add --yes to agree\n',
 		});
 		expect(await project.run(['engine', 'tokens', 'revoke', 'shopp', '-y'])).toEqual({
 			code: 3,

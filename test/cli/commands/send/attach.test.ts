@@ -205,7 +205,7 @@ it('a repeated idempotency key is accepted only with the same files', async () =
 	expect(place.sink.received).toHaveLength(1);
 });
 
-it.skipIf(!isBuilt)('a send killed after the upload continues with its files', async () => {
+it.skipIf(!isBuilt)('a repeated command completes a send that was killed after the upload', async () => {
 	const place = await local();
 	const { db, folder } = place.project;
 	const words = [

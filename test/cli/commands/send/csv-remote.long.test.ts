@@ -30,7 +30,7 @@ async function serve(tamper: Tamper, count: number) {
 	return { sink, project, run, send };
 }
 
-it('send repeats a batch of rows if the server’s answer is lost, and stages nobody twice', async () => {
+it('send uploads rows again if the server’s answer is lost, and nobody gets two mails', async () => {
 	const puts: string[] = [];
 	const { sink, run, send } = await serve(async (passing, ask) => {
 		const answered = await ask(passing);

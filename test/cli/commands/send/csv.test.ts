@@ -70,7 +70,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'ann@example.com', 'bob@example.com', 'bob@example.com']);
 	});
 
-	it('maps a column to another variable, and ignores a column on request', async () => {
+	it('uses a column as the variable that --map names, and ignores a column if --map names "-"', async () => {
 		const file = await project.file('p.csv', 'who,name,Favourite Town\nann@example.com,Ann,Oslo\n');
 		const map = ['--map', 'who=email', '--map', 'Favourite Town=town', '--map', 'name=-'];
 		await project.json([
@@ -116,7 +116,7 @@ describe('mailctl send --csv', () => {
 		expect(nobody).toMatch(/^3,nobody,,rejected,invalid,to: Enter a valid email address: it has no @,0,/);
 	});
 
-	it('rejects a message that uses a column heading as a variable, unless --no-strict-vars is given', async () => {
+	it('rejects a column heading in place of a variable’s name, unless --no-strict-vars is given', async () => {
 		const file = await project.file('names.csv', 'EMAIL;名前;First Name\nann@example.com;Аня;Ann\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'Hi #名前#'];
 		const words = [...mail, '--text', 'Dear #First name|friend#', '--yes', '--expect-count', '1'];
@@ -238,9 +238,7 @@ describe('mailctl send --csv', () => {
 		expect(look).toMatchObject({ code: 0, stdout: expect.stringContaining('Ann') });
 		expect(look.stderr).toContain('warning: line 3: nobody: to: Enter a valid email address: it has no @\n');
 		expect(look.stderr).toContain('warning: line 4: ANN@example.com is in this campaign already.\n');
-		expect(look.stderr).toContain(
-			'hint: a campaign with these errors is refused: correct them, or add --skip-invalid\n',
-		);
+		expect(look.stderr).toContain('hint: these errors stop the send: correct them, or add --skip-invalid\n');
 		const few = await project.file('few.csv', 'email,name\nann@example.com,Ann\nbob@example.com,Bob\n');
 		expect((await project.run(send(few, '--preview', 'text'))).stderr).toContain(
 			'warning: no value for #favourite_town#: 2 of 2 recipients (the first: line 2 ann@example.com, line 3 bob@example.com)\n',

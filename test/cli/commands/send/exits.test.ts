@@ -94,7 +94,7 @@ it.each([
 	expect(errorOf(await run(toAnn))).toMatchObject({ exit_code: 13, retryable: false });
 });
 
-describe('send of a message that is accepted but must wait', () => {
+describe('mailctl send with a message that must wait', () => {
 	async function withoutMailServer() {
 		const gone = await startSmtpSink();
 		await gone.close();

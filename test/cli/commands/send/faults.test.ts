@@ -96,7 +96,7 @@ describe('mailctl send with a failing mail server', () => {
 		expect(await project.run(['worker', '--drain'])).toMatchObject({
 			code: 14,
 			stderr: expect.stringMatching(
-				/^error: not sent yet: 2 deferred; the next may go at \d{4}-.* UTC\nhint: .* worker sends them when they are due\n$/,
+				/^error: not sent yet: 2 deferred; mailctl can send the next one at \d{4}-.* UTC\nhint: .* worker sends them when they are due\n$/,
 			),
 		});
 	});

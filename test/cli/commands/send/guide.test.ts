@@ -258,7 +258,7 @@ describe('mailctl send', () => {
 		expect(none.shown).not.toContain('❯ send it');
 	});
 
-	it('explains why it cannot send to any row of a table', async () => {
+	it('explains why no row of a table can receive mail', async () => {
 		const look = async (name: string, rows: string) => {
 			const file = await project.file(name, rows);
 			const { shown } = await guided(

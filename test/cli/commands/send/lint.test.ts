@@ -34,7 +34,7 @@ const unknown = {
 };
 
 describe('findings about content', () => {
-	it('are printed once for a single message, which is sent', async () => {
+	it('are printed once for a single message, but do not stop the message', async () => {
 		const one = ['send', '--from', 'news@example.com', '--to', 'ann@example.com', '--subject', 'S'];
 		expect(await warnings(...one, '--html', html)).toEqual({ code: 0, warnings: [unknown, ...found] });
 		expect(sink.received).toHaveLength(1);

@@ -332,7 +332,7 @@ describe('mailctl send --list', () => {
 		const look = await project.run(send('--preview', 'text'));
 		expect([look.code, look.stdout]).toEqual([0, 'Hi Ann\n']);
 		expect(look.stderr).toContain(
-			`warning: ${lacksCity}\nhint: a campaign with these errors is refused: correct them, or add --skip-invalid; give a variable a default`,
+			`warning: ${lacksCity}\nhint: these errors stop the send: correct them, or add --skip-invalid; give a variable a default`,
 		);
 		const lacking = await project.run(send('--preview', 'text', '--preview-as', 'c0@example.com'));
 		expect(lacking.stderr.match(/no value for/g)).toHaveLength(1);
@@ -477,7 +477,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('releases a campaign, whose is_complete stays true after `campaigns cancel`', async () => {
+	it('makes is_complete true, and `campaigns cancel` keeps is_complete true', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

@@ -115,7 +115,7 @@ describe('send on a mailctl server', () => {
 		});
 		const { code, stdout, stderr } = await running;
 		expect({ code, created: JSON.parse(stdout).messages_created }).toEqual({ code: 130, created: 1 });
-		expect(stderr).toContain('what was accepted stays queued; the server sends it');
+		expect(stderr).toContain('the accepted messages stay queued; the server sends them');
 	});
 
 	it('prints the name of the campaign on Ctrl-C, and writes the results so far', async () => {
@@ -297,7 +297,7 @@ describe('send that gets no answer when it releases a campaign', () => {
 		expect({ code, stderr }).toMatchObject({
 			code: 13,
 			stderr: expect.stringContaining(
-				`hint: mailctl --db ${project.db} campaigns resume j: no recipient gets it twice`,
+				`hint: mailctl --db ${project.db} campaigns resume j: no recipient gets the message twice`,
 			),
 		});
 		expect(
@@ -339,7 +339,7 @@ describe('a preview of a message on a server', () => {
 		expect(dry).toMatchObject({
 			code: 0,
 			stderr: expect.stringContaining(
-				'warning: this token may not read subscribers, so their values are missing here\n',
+				'warning: this token cannot read subscribers, so their values are missing here\n',
 			),
 		});
 		expect(await run(withValues(words, { '--from': 'who@example.org' }))).toMatchObject({ code: 5 });

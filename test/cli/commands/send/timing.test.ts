@@ -150,7 +150,7 @@ describe('mailctl send at a given time', () => {
 					});
 		expect(run).toMatchObject({ code: 14, stdout: expect.stringContaining('{"queued":2}') });
 		expect(run.stderr).toContain(
-			'accepted and queued, so do not repeat the command: its sending hours are over, and it continues at 2026-11-02 09:00 Europe/Berlin',
+			'accepted and queued, so do not repeat the command: the sending hours are over, and sending continues at 2026-11-02 09:00 Europe/Berlin',
 		);
 		expect(run.stderr).toContain('must be running');
 		expect(sink.received).toEqual([]);
@@ -218,7 +218,7 @@ describe('mailctl send at a given time', () => {
 		});
 	});
 
-	it('plans the campaign for the next start of --window, and the user can cancel it before', async () => {
+	it('plans the campaign for the next start of --window; the user can cancel this campaign', async () => {
 		const at = ['--now', '2026-11-01T20:00:00Z'];
 		const run = await project.run([...send('--window', '09:00-18:00'), ...at]);
 		expect([run.code, run.stderr]).toEqual([

@@ -129,7 +129,7 @@ describe('a send that the user interrupts', () => {
 		const database = `mailctl --db ${project.db}`;
 		expect(cut.code).toBe(130);
 		expect(cut.stderr).toContain(
-			`hint: ${database} campaigns resume j continues, ${database} campaigns cancel j drops what is not sent\n`,
+			`hint: ${database} campaigns resume j continues, ${database} campaigns cancel j drops the unsent messages\n`,
 		);
 		expect((await readFile(results, 'utf8')).trimEnd().split('\r\n')).toHaveLength(601);
 		const before = sink.received.length;

@@ -88,7 +88,7 @@ describe.each([
 	});
 });
 
-it('the command `campaigns resume` keeps --track off for requests that it stages', async () => {
+it('the command `campaigns resume` completes a campaign of send --track off without tracking', async () => {
 	const place = await local();
 	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'B', html_body: written };
 	const batch = await place.project.file('b.ndjson', JSON.stringify({ ...request, disable_tracking: false }));

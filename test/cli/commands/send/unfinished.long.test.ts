@@ -171,7 +171,7 @@ describe.each(kinds)('a repeated send from a %s', (kind) => {
 		expect(sink.received).toHaveLength(2);
 	});
 
-	it('continues a staged campaign that --campaign names if the user corrects --expect-count', async () => {
+	it('continues the campaign that --campaign names after the user corrects --expect-count', async () => {
 		const { project, sink } = await start();
 		const run = runIn(project);
 		const typed = (await jobs(project))[kind];
@@ -332,12 +332,12 @@ describe('send of the same mail to the same recipients', () => {
 		['type', (file) => base(file, '--bulk')],
 		['variable', (file) => base(file, '--map', 'city=town')],
 		['row', async (_, project) => base(await project.file('more.csv', `${rows}\n`))],
-	])('is accepted as a different campaign with another %s', async (_name, change) => {
+	])('is accepted if the %s differs', async (_name, change) => {
 		const { project, file } = await begin();
 		expect((await project.run([...(await change(file, project)), '--no-wait'])).code).toBe(0);
 	});
 
-	it('continues the campaign that --campaign names if only the sender’s letter case differs, but rejects another --tag', async () => {
+	it('continues a campaign if only the sender’s letter case differs, but exits with 5 if --tag differs', async () => {
 		const { project, file } = await begin();
 		const same = instead(base(file, '--campaign', 'first', '--no-wait'), {
 			'news@example.com': 'news@Example.com',

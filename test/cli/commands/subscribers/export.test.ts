@@ -220,7 +220,7 @@ describe('an exported file', () => {
 	it.each([
 		'csv',
 		'ndjson',
-	])('has the same bytes in %s after it is imported and exported again', async (format) => {
+	])('as %s has the same bytes if another database imports and exports it', async (format) => {
 		await fc.assert(
 			fc.asyncProperty(fc.array(person, { minLength: 1, maxLength: 6 }), async (all) => {
 				round += 1;

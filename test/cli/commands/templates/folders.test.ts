@@ -83,7 +83,7 @@ describe('templates pull', () => {
 			code: 2,
 			stdout: '',
 			stderr: expect.stringContaining(
-				`this will replace 2 files that differ in ${mails}: A/body.html, A/body.txt\nhint: add --yes to agree`,
+				`this will replace 2 files in ${mails}: A/body.html, A/body.txt\nhint: add --yes to agree`,
 			),
 		});
 		const before = { 'A/body.txt': 'mine', 'A/body.html': '<p>mine</p>' };

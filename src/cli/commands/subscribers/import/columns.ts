@@ -73,7 +73,7 @@ function hintOf(findings: Findings, emails: readonly string[], fields: readonly 
 		findings.find(({ code, column }) => code === wanted && column.length <= longestName);
 	const state = first('state')?.column;
 	if (state !== undefined)
-		return `--map ${shellWord(`${state}=state`)} reads the column; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it`;
+		return `--map ${shellWord(`${state}=state`)} reads the column as states; COLUMN=- leaves the column out, COLUMN=meta.FIELD with --create-fields makes it a field`;
 	const unknown = first('unknown');
 	const pair =
 		first('no_email') !== undefined && emails.length === 1
@@ -137,7 +137,7 @@ export async function createFields(cx: CommandContext, { newFields }: Mapping): 
 }
 
 export async function sayColumns(cx: CommandContext, name: string, table: Table, mapping: Mapping) {
-	// A dry run prints the columns without a terminal too, except as JSON, which contains them.
+	// A dry run also prints the columns if stderr is not a terminal. JSON contains the columns already.
 	if (cx.io.stderr.isTTY || (cx.dryRun && isTable(cx.out.format))) {
 		const { format, encoding, delimiter } = table;
 		const shown = encoding === 'utf-8' ? 'UTF-8' : encoding;

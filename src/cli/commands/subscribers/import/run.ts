@@ -309,7 +309,7 @@ async function sayReasons(cx: CommandContext, { totals }: ImportResult, foreign:
 function tooManyErrors({ totals, isComplete }: ImportResult, maxErrors = ''): CliError {
 	const were = totals.rejected === 1 ? 'was' : 'were';
 	const share = `${numberText(totals.rejected)} of ${counted(totals.read, 'row')} ${were} rejected`;
-	const hint = 'go on with --resume and a higher --max-errors, which counts earlier runs too';
+	const hint = 'go on with --resume and a higher --max-errors, which counts the rejected rows of all runs';
 	const message = `${share}, more than --max-errors ${maxErrors} allows`;
 	return new CliError('too_many_errors', exits.partly, message, isComplete ? {} : { hint });
 }

@@ -42,7 +42,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('prints the same error as %s without -n if the rejects file exists or cannot be created', async (verb, more) => {
+	])('prints the error of a real %s if the rejects file exists or cannot be created', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
@@ -134,7 +134,7 @@ describe('mailctl subscribers import --dry-run', () => {
 		const { stderr } = await project.run([...words(path, '-n'), '-o', 'table']);
 		expect(stderr).toContain(
 			[
-				'and 16 more rejected rows; in all:',
+				'and 16 more rejected rows; totals by error:',
 				'30 × email: Enter a valid email address: it has no @ (invalid)',
 				'4 × email: Enter a valid email address: its form is invalid (invalid)',
 				'2 × 2 cells where the header has 1 (too_many_cells)',
@@ -250,7 +250,7 @@ describe('a dry run on a database', () => {
 		expect(plan).toMatchObject({ rejects: [{ line: 10_002 }], create_fields: [{ variable: 'Town' }] });
 	});
 
-	it('gives the same result if a thread reads the file', async () => {
+	it('predicts exact counts for a large file, which a second thread reads', async () => {
 		const name = 'x'.repeat(200);
 		const line = (n: number) => `p${n % 6_000}@example.com,${name}\n`;
 		const path = await project.file(

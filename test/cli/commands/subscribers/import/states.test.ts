@@ -34,7 +34,7 @@ it('an import exits with 2 and writes nothing if --map omits a column that says 
 			'error: the columns cannot be used as they are\n' +
 				'error: the column "Status" says who may get mail ("unsubscribed", "active", "blocklisted")\n' +
 				'error: the column "UNSUB_TIME" says who may get mail ("2024-05-01")\n' +
-				'hint: --map Status=state reads the column; COLUMN=- leaves it out, COLUMN=meta.FIELD with --create-fields keeps it\n',
+				'hint: --map Status=state reads the column as states; COLUMN=- leaves the column out, COLUMN=meta.FIELD with --create-fields makes it a field\n',
 		]);
 	}
 	const piped = words('-', '--ignore-unknown', '--rejects', `${project.folder}/r.csv`);
