@@ -53,7 +53,7 @@ describe('messages in flight', () => {
 		expect(flow.fill()).toBe(40);
 	});
 
-	it('together with unrecorded outcomes are at most 102 for two connections', () => {
+	it('and unrecorded outcomes number at most 102 in total, for two connections', () => {
 		const flow = started();
 		answer(flow, 6, 0);
 		expect(flow.window.isFree(96)).toBe(true);

@@ -111,7 +111,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.states()).toEqual({ sent: 20, deferred: 20 });
 	});
 
-	it('has no stored refusals after it accepts a mail, even if a refusal arrives during a read of the pauses', async () => {
+	it('has no stored refusals after it accepts a mail, even if it refused one while a run read the pauses', async () => {
 		const { queue, pauses } = createMemoryQueue({ to: [] });
 		const queuePauses = async () => {
 			await breaker.refused('550 5.7.1 Not from you');
@@ -123,7 +123,7 @@ describe('a mail server that refuses the sender', () => {
 		await eventually(() => expect(pauses.has('refusal')).toBe(false));
 	});
 
-	it('pauses the queue at the fifth refusal, even if each refusal is to another worker', async () => {
+	it('pauses the queue at the fifth refusal, even if each worker gets only one refusal', async () => {
 		const replies = ['550 5.7.1 No', '550 5.1.1 No such user', '451 4.7.1 Greylisted', '554 Relay denied'];
 		const { memory, pool: own } = await start(
 			{

@@ -87,7 +87,7 @@ describe('engine backup', () => {
 		expect(partsIn(folder)).toEqual([]);
 	});
 
-	it('works beside serve, a worker and an import, and each copy is sound', async () => {
+	it('makes intact copies while serve, a worker and an import are running', async () => {
 		const { folder, run, start, json, importFile } = workplace(20_000);
 		const serve = start('serve', '--port', '0', '--no-worker');
 		run('engine', 'settings', 'set', 'smtp_url', 'smtp://127.0.0.1:9');

@@ -120,7 +120,7 @@ export function describeCalls(open: OpenEmpty): void {
 			expect(await statusOf(other)).toMatchObject({ messages: { leased: 1 } });
 		});
 
-		it('can be canceled although a dead worker has leased some of its messages', async () => {
+		it('when canceled, cancels a message whose worker died', async () => {
 			const campaign = await sendBulk(['a@example.org']);
 			const [leased] = await lease(store);
 			await store.writes.cancelCampaign({ campaign, now: noon + 2 * hour });

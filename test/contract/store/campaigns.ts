@@ -43,7 +43,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 		const release = (campaign: string, expect_count: number) =>
 			store.writes.releaseCampaign({ campaign, expect_count, now: noon + hour });
 
-		it('make their name available again only if they are canceled before their release', async () => {
+		it('give up their names if canceled before their release, but keep them if canceled later', async () => {
 			const first = await staged('job');
 			await store.writes.cancelCampaign({ campaign: first, now: noon });
 			const plain = campaignOf('job');
@@ -109,7 +109,7 @@ export function describeCampaigns(open: OpenEmpty): void {
 			['send calls', (campaign) => store.writes.cancelCampaign({ campaign, now: noon })],
 			['a list', () => store.writes.deleteList({ id: list_id, now: noon })],
 			['a subscriber', () => store.writes.deleteSubscriber({ list_id, id: 1, now: noon })],
-		])('do not send the leased messages of a canceled or deleted object: %s', async (what, cancel) => {
+		])('do not send their leased messages after a client cancels or deletes %s', async (what, cancel) => {
 			const campaign = what === 'send calls' ? newUuid() : await releasedCampaign(store, list_id, 'job');
 			if (what === 'send calls')
 				await send(store, ['a@example.org', 'b@example.org'], { type: 'BULK', campaign });
@@ -220,7 +220,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			return (await lease(store)).map((leased) => [leased.to, leased.variables]);
 		};
 
-		it('have row numbers that do not count the subscribers of an added list, and stage nobody twice', async () => {
+		it('do not count an added list in their row numbers, and add no recipient twice', async () => {
 			const list_id = await newList(store);
 			for (const who of ['a', 'b']) await newSubscriber(store, list_id, `${who}@example.org`);
 			const id = await opened();

@@ -41,7 +41,7 @@ export function describeCompositions(open: OpenEmpty): void {
 		};
 		const unfinished = async (now = noon) => (await store.reads.queueState({ now })).unfinished;
 
-		it('is suspect after its lease ends, but counts as a crash only if a worker began to compose it', async () => {
+		it('is suspect after its lease ends, but not in the list of crashes if no worker began to compose it', async () => {
 			expect(await leased(noon)).not.toHaveProperty('is_suspect');
 			for (const times of [1, 2, 3])
 				expect(await leased(noon + times * hour)).toMatchObject({ is_suspect: true });
@@ -56,7 +56,7 @@ export function describeCompositions(open: OpenEmpty): void {
 			expect(await leased(again)).toMatchObject({ message: id, is_suspect: true, attempts: 0 });
 		});
 
-		it('fails with the reason after the third crash, with one attempt recorded', async () => {
+		it('fails after the third crash, and its one attempt records the reason', async () => {
 			await dieAt(await dieAt(await dieAt(noon)));
 			const found = await store.reads.getMessage({ id });
 			expect(found?.message).toMatchObject({ state: 'failed', attempts: 1, last_reply: reason });

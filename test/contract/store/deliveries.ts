@@ -59,7 +59,7 @@ export function describeDeliveries(open: OpenEmpty): void {
 			return { hook, message, leased };
 		};
 
-		it('are created only for webhooks of the event’s type, with the body of api-decisions 32', async () => {
+		it('are created only for webhooks of the event’s type, with the body that api-decisions 32 specifies', async () => {
 			await hookOf('UNSUBSCRIBED');
 			const hook = await hookOf('OPENED');
 			const message = await sent({ tag: 'spring' });

@@ -39,7 +39,7 @@ export function describeErasures(open: OpenEmpty): void {
 		const create = (email: string) => store.writes.createSubscriber({ list_id, input: { email }, now: noon });
 		const refusal = { kind: 'refused', errors: { email: [{ code: 'erased' }] } };
 
-		it('keeps the first hash key for all later erasures', async () => {
+		it('uses the hash key of the first erasure for all later erasures', async () => {
 			await erase();
 			const another = { id: 1, secret: Buffer.alloc(32, 9).toString('base64url') };
 			await store.writes.erasePerson({ email_key: 'bob@example.org', fresh: another, now: noon + day });

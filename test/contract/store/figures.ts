@@ -74,7 +74,7 @@ export function describeFigures(open: OpenEmpty): void {
 			expect(await store.reads.linkFigures({ campaign: 'unknown' })).toBeNull();
 		});
 
-		it('count by days in the configured time zone, and are recounted after the zone changes', async () => {
+		it('count by day in the configured time zone, and are recounted after the zone changes', async () => {
 			await send(store, ['a@example.org'], { now: noon + 11 * hour });
 			expect(await figures(store)).toEqual(['2026-03-10 CREATED 1']);
 			await store.writes.putSettings({ values: { time_zone: 'Europe/Oslo' }, now: noon });

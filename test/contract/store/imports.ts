@@ -204,7 +204,7 @@ export function describeImports(open: OpenEmpty): void {
 				['u@example.org', ' unsubscribed '],
 			];
 
-			it('suppress the address permanently, like an event with that reason', async () => {
+			it('suppress the address permanently, as a bounce, complaint or unsubscription does', async () => {
 				expect(await load(columns, rows)).toEqual([3, 0, 0, 0, 0]);
 				expect(await standing()).toEqual([
 					'c@example.org COMPLAINED IMPORT null',

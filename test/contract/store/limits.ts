@@ -99,7 +99,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(domains(await lease(store))).toEqual(['a.test', 'b.test', 'big.test', 'big.test', 'big.test']);
 		});
 
-		it('for the same domain all apply at once', async () => {
+		it('apply together if several are set for one domain', async () => {
 			await limit({ recipient_domain_limits: 'slow.test=3/1h, slow.test=1/10s' });
 			await send(store, people('slow.test', 5));
 			const counts: number[] = [];
@@ -128,7 +128,7 @@ export function describeLimits(open: OpenEmpty): void {
 			expect(await turn(look + second)).toBeNull();
 		});
 
-		it('let no message become due before they allow it', async () => {
+		it('exclude delayed messages from the number of due messages', async () => {
 			await limit({ recipient_domain_limits: '*=10/10s' });
 			await send(store, people('a.test', 200));
 			await settleSent(await lease(store), noon);

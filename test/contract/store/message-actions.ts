@@ -81,7 +81,7 @@ export function describeMessageActions(open: OpenEmpty): void {
 			}
 		}
 
-		it('makes a deferred message due at once on retry, and keeps its number of attempts', async () => {
+		it('retries a deferred message at once, and keeps its number of attempts', async () => {
 			const deferred = await into.deferred(store);
 			expect(await lease(store)).toEqual([]);
 			await act(deferred, 'retry');

@@ -143,7 +143,7 @@ export function describeQueue(open: OpenEmpty): void {
 			expect(await store.queue.settle({ settlements })).toEqual(['lost_lease', 'recorded']);
 		});
 
-		it('leases transactional mail first, then shares the rest among campaigns', async () => {
+		it('leases transactional mail first, then takes messages evenly from the campaigns', async () => {
 			const [small, large] = [await newList(store), await newList(store, 'Large')];
 			for (let index = 0; index < 8; index++) await newSubscriber(store, large, `l${index}@example.org`);
 			for (let index = 0; index < 2; index++) await newSubscriber(store, small, `s${index}@example.org`);
@@ -224,7 +224,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('does not pause when servers refuse the sender, but counts the refusals until a resume', async () => {
+		it('does not pause for refusals of the sender, but counts them until a worker calls resume', async () => {
 			const refuse = (reason: string) =>
 				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
 			await refuse('mail: 553 No');

@@ -84,7 +84,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				return results.map((one) => one.list_id);
 			};
 
-			it('end only in the list that the mail was sent to', async () => {
+			it('end in a single list if the person unsubscribes from a mail to that list', async () => {
 				await unsubscribe(ann);
 				expect(await both()).toEqual([off, on]);
 				expect([await counts(list_id), await counts(other)]).toEqual([
@@ -124,7 +124,7 @@ export function describeSubscriptions(open: OpenEmpty): void {
 				expect(await activity(there, other)).toEqual(off);
 			});
 
-			it('end at the subscriber’s new address too if the mail went to the old one', async () => {
+			it('end for the new address too if the person unsubscribes from a mail to the old address', async () => {
 				await send(store, [ann], { type: 'BULK', list_id });
 				const message = await deliver(store, { kind: 'sent', reply: accepted250 });
 				const move = { email: 'anna@example.org' };

@@ -140,7 +140,7 @@ export function describeSuppressions(open: OpenEmpty): void {
 			expect([first?.stopped_copies, second?.stopped_copies]).toEqual([undefined, [ann]]);
 		});
 
-		it('are created once five consecutive soft bounces of one address span a week', async () => {
+		it('are created after five consecutive soft bounces that span at least a week', async () => {
 			const { id } = await newSubscriber(store, list_id, ann);
 			const fail = async (to: string, at: number) => {
 				await send(store, [to], { now: at });

@@ -337,12 +337,12 @@ const others: readonly (readonly [name: string, header: readonly string[], body:
 	],
 ];
 
-describe('any other mail', () => {
+describe('a mail that resembles a bounce', () => {
 	it.each(others)('is not a report: %s', (_, header, body) => {
 		expect(['not_a_report', 'auto_reply']).toContain(readReport(mail(header, body)).kind);
 	});
 
-	it('is not a report, even if a person forwards a bounce in it', () => {
+	it('is not a report if a person forwards a bounce in it', () => {
 		const [, parts] = dsn('Final-Recipient: rfc822; ann@example.org\nAction: failed\nStatus: 5.1.1')
 			.toString()
 			.split('\r\n\r\n--b 1');

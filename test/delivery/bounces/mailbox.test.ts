@@ -34,7 +34,7 @@ describe('an mbox', () => {
 		expect(await mailsOf(`${line}A: 1\n\none\n`)).toEqual(['A: 1\n\none\n']);
 	});
 
-	it('is read without the quote sign before each From line', async () => {
+	it('is read with one > removed from each quoted From line', async () => {
 		expect(await mailsOf(`${line}A: 1\n\n>From here\n>>From there\n> From\n`)).toEqual([
 			'A: 1\n\nFrom here\n>From there\n> From\n',
 		]);
@@ -67,13 +67,13 @@ describe('an mbox', () => {
 
 	it.each([
 		['no header follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\nand so on\n'],
-		['the other line is dashes', '-----\r\nFrom ann@example.org Fri Jul  8 12:08:34 2011\r\nB: 2\r\n'],
+		['the line above is dashes', '-----\r\nFrom ann@example.org Fri Jul  8 12:08:34 2011\r\nB: 2\r\n'],
 		['nothing follows', 'From ann@example.org Fri Jul  8 12:08:34 2011\n'],
 		['the day is invalid', 'From ann@example.org Foo Jul  8 12:08:34 2011\nB: 2\n'],
 		['the time is missing', 'From ann@example.org Fri Jul  8 2011\nB: 2\n'],
 		['the From line is a sentence', 'From me to you, on Fri Jul  8 12:08:34 2011\nB: 2\n'],
 		['the From line is quoted', '> From ann@example.org Fri Jul  8 12:08:34 2011\nB: 2\n'],
-	])('is not split at a From line without a blank line before it if %s', async (_, text) => {
+	])('is not split at a From line directly below text if %s', async (_, text) => {
 		expect(await mailsOf(`${line}A: 1\n\none\n${text}`)).toEqual([`A: 1\n\none\n${text}`]);
 	});
 

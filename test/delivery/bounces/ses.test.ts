@@ -43,7 +43,7 @@ const bySns = (value: unknown) => ({
 });
 
 describe('a notification of Amazon SES', () => {
-	it('about an unknown address is a hard bounce with the original message', () => {
+	it('about an unknown address is a hard bounce that identifies the original message', () => {
 		const report = read(bounce());
 		expect(report).toEqual({
 			kind: 'bounce',

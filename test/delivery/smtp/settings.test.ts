@@ -55,5 +55,5 @@ describe('the normal form of an SMTP URL', () => {
 		['SMTP://Mail.Test/', 'smtp://mail.test'],
 		['mail.test', 'mail.test'],
 		['me:pass@mail.test:25', 'smtp://me:pass@mail.test:25'],
-	])('replaces %s by %s', (text, url) => expect(normalSmtpUrl(text)).toBe(url));
+	])('given as "%s" is "%s"', (text, url) => expect(normalSmtpUrl(text)).toBe(url));
 });
