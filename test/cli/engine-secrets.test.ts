@@ -97,7 +97,7 @@ describe('engine secrets', () => {
 		expect(stdout).not.toContain('chmod');
 	});
 
-	it('wrap keeps the SMTP password usable by engine smtp-test', async () => {
+	it('after wrap, engine smtp-test still logs in with the SMTP password', async () => {
 		const logins: string[] = [];
 		const sink = await startSmtpSink({
 			authOptional: false,
@@ -216,7 +216,7 @@ describe('while a server runs, engine secrets', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('wrap succeeds if the server has no row in the table processes; /readyz and send then name the key', async () => {
+	it('wrap succeeds if the table processes is empty, but /readyz then fails and send names the cause', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

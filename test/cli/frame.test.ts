@@ -176,7 +176,7 @@ describe('all commands', () => {
 		}
 	});
 
-	it('are printed by `mailctl commands`; the test checks `lists create`', async () => {
+	it('appear in the output of `mailctl commands`, for example `lists create`', async () => {
 		const { stdout } = await cli(['commands', '-o', 'name']);
 		expect(stdout.split('\n')).toContain('lists create');
 	});
@@ -299,7 +299,7 @@ describe('configuration', () => {
 		);
 	});
 
-	it('in an invalid file makes config set exit with 78, and the file does not change', async () => {
+	it('does not change if its file is invalid: config set exits with 78', async () => {
 		for (const text of ['{"profiles": ', '[]', '{"profiles": {"a": {"db": 1}}}']) {
 			const HOME = await home(text);
 			const { code } = await cli(['config', 'set', 'output', 'json'], { env: { HOME } });

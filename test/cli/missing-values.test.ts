@@ -23,7 +23,7 @@ describe('an update', () => {
 			'nothing to change: give one of --url, --type, --login, --password-file, --password-stdin, --auth, --no-auth',
 	};
 
-	it('by each update command has an expected error in the constant `texts`', () => {
+	it('is tested below for every update command', () => {
 		expect(updates.map(({ path }) => path)).toEqual(Object.keys(texts));
 	});
 

@@ -66,7 +66,7 @@ describe('--query', () => {
 		await project.json(['lists', 'delete', 'Quiet', '--confirm', 'Quiet']);
 	});
 
-	it('exits with 2 if it fails after a read, and only warns if it fails after a change', async () => {
+	it('with a failing expression makes a read exit with 2, but only adds a warning to a change', async () => {
 		expect(await asked('sum(@)')).toMatchObject({
 			code: 2,
 			stdout: '',

@@ -172,7 +172,7 @@ describe('the URL of a webhook', () => {
 		expect(await said('api', 'GET', '/webhooks/1/')).toContain(target);
 	});
 
-	it('hides its user and token in table and markdown, but not in json and tsv', async () => {
+	it('has its user and token masked in table and markdown, but not in json and tsv', async () => {
 		const url = 'https://S3cretUser@hooks.example.com/in?id=7&token=S3cretToken';
 		const masked = 'https://********@hooks.example.com/in?id=7&token=********';
 		for (let at = 0; at < 2; at += 1)

@@ -37,7 +37,7 @@ it('the cache evicts the least recently used content', async () => {
 	expect(runs()).toBe(4);
 });
 
-it('the cache counts the bytes of a text as they are after inlining', async () => {
+it('the cache counts the size of the HTML after CSS is inlined', async () => {
 	let runs = 0;
 	const cache = createContentCache({
 		askHtml: async (question) => {

@@ -61,7 +61,7 @@ const anyName = fc.oneof(
 );
 
 describe('a header field', () => {
-	it('that a send call accepts is written correctly; a reserved or too long name causes an error', () => {
+	it('is written correctly if a send call accepts it; a reserved or overlong name is rejected', () => {
 		fc.assert(
 			fc.property(anyName, text, (name, value) => {
 				const send = {

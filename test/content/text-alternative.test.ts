@@ -57,7 +57,7 @@ describe('the text alternative', () => {
 		expect(textAlternative(piece.repeat(count)).split(shown).length - 1).toBe(count);
 	});
 
-	it('wraps lines at 78 characters, unless it contains a word of 90,000 characters', () => {
+	it('wraps lines at 78 characters, but wraps nothing if one word has 90,000 characters', () => {
 		const words = 'abc '.repeat(30_000);
 		const lines = textAlternative(`<p>${words}</p>`).split('\n');
 		expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(78);

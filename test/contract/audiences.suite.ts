@@ -68,7 +68,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 			return { id, counts, byList, to: results.map(({ to }) => to) };
 		}
 
-		describe('counts before staging', () => {
+		describe('the counts before staging', () => {
 			it('include a person on several lists once, under the first list that accepts the person', async () => {
 				const readers = { list_id: lists.readers, staged: 2, suppressed: 0, rejected: 0, left_out: 1 };
 				const inactive = { code: 'inactive', detail: null, count: 1 };

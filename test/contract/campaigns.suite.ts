@@ -95,7 +95,7 @@ export function campaignJobsSuite(name: string, open: () => Promise<Subject>): v
 			expect((await ext.campaigns.open(null, mine)).key).not.toBe(key);
 		});
 
-		it('are rejected if an unfinished campaign already repeats the same mail', async () => {
+		it('cannot repeat a mail while an earlier repetition is unfinished', async () => {
 			const [first, second] = [unique('job'), unique('job')];
 			const mine = spec({ subject: unique('repeated') });
 			const unless = { unless: 'repeating' } as const;

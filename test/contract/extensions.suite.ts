@@ -109,7 +109,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('repeat the answer to a repeated batch, reject a gap, and keep their position when reopened', async () => {
+			it('repeat the answer to a repeated batch, reject a gap between batches, and reopen at their position', async () => {
 				const list = await newList();
 				const key = unique('key');
 				const { id } = await ext.imports.open(key, spec(list.id));
@@ -728,7 +728,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('continue messages and suppressions after the cursor of a page, in the same order', async () => {
+		it('return the messages and suppressions after a page’s cursor, in the order of the pages', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {

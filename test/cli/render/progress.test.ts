@@ -31,7 +31,7 @@ describe('progress', () => {
 		expect(started({ label: 'reading' })(0, 5)).toBe('reading 5');
 	});
 
-	it('computes the speed from this run only', () => {
+	it('computes the speed without the rows of an earlier run', () => {
 		const staging = { label: 'staging', before: 62_000 };
 		expect(started(staging)(1, 62_000)).toBe('staging 62,000');
 		expect(started(staging)(1, 64_000)).toBe('staging 64,000 · 2,000/s');

@@ -37,7 +37,7 @@ describe('the names of records that smoke creates', () => {
 		['webhook', 'https://mailctl-smoke.invalid/in'],
 		['webhook', 'https://example.com/?mailctl-smoke-20261121T081237-3fa9c2'],
 		['list', null],
-	] as const)('do not include the name of a user’s own %s: %s', (kind, name) => {
+	] as const)('are not confused with a user’s own %s: %s', (kind, name) => {
 		expect(isOfRun(kind, name, null)).toBe(false);
 	});
 

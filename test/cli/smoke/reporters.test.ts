@@ -106,7 +106,7 @@ it('the TAP report of smoke contains a plan, skipped checks, and details in YAML
 const hasPython = isInstalled('python3');
 
 describe.skipIf(!hasPython)('the JUnit report of smoke', () => {
-	it('is XML that another parser reads, whatever the service answered', () => {
+	it('is XML that Python parses, whatever the service answered', () => {
 		const program = `
 import json, sys, xml.etree.ElementTree as tree
 suite = tree.fromstring(sys.stdin.buffer.read())

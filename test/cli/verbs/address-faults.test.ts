@@ -46,7 +46,7 @@ describe('the explanation of an invalid address', () => {
 	});
 });
 
-it('the error of a row says what is wrong with the address only if the service calls the address invalid', () => {
+it('the error of a rejected row explains the address only if the service calls the address invalid', () => {
 	const refused = { code: 'invalid', error: 'email: Enter a valid email address.' };
 	expect(rowError(refused, 'nobody')).toBe('email: Enter a valid email address: it has no @');
 	expect(rowError({ code: 'invalid', error: 'meta: Not valid.' }, 'nobody')).toBe('meta: Not valid.');

@@ -61,7 +61,7 @@ export function describeBounces(open: OpenEmpty): void {
 		};
 		const suppressions = async () => (await store.reads.status()).suppressions;
 
-		it('changes the message, figures, suppressions and subscriber if the bounce is hard', async () => {
+		it('that is a hard bounce changes the message, daily statistics, suppressions and subscriber', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const outcome = await store.writes.recordReport(report(message, [failed('ann@example.org')]));
@@ -84,7 +84,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect(await figures(store)).toContain('2026-03-10 HARDBOUNCED 1');
 		});
 
-		it('is not recorded by foreseeReport, which only returns the effect', async () => {
+		it('is not recorded when foreseeReport predicts its effect', async () => {
 			const { id } = await subscriber('ann@example.org');
 			const message = await sent('ann@example.org');
 			const hard = report(message, [failed('ann@example.org')]);
@@ -163,7 +163,7 @@ export function describeBounces(open: OpenEmpty): void {
 			expect((await send(store, ['ann@example.org'])).answer.messages_created).toBe(1);
 		});
 
-		it('about an address that is none of several recipients is ignored', async () => {
+		it('is ignored if the bounced address is not one of the message’s several recipients', async () => {
 			const message = await sent('ann@example.org', withCopies);
 			const outcome = await store.writes.recordReport(report(message, [failed('someone@example.net')]));
 			expect(outcome).toEqual({ kind: 'unmatched' });
