@@ -50,7 +50,7 @@ async function readWith(
 	}
 }
 
-/** Most messages of one content differ in size by fewer bytes, so the next buffer is rarely too small. */
+/** Bytes added to the size of the last message, so that a buffer rarely proves too small for the next. */
 const slack = 512;
 
 export class CompiledContent {

@@ -84,7 +84,7 @@ function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	return odd === 0 ? 'utf-16be' : null;
 }
 
-/** True if the header line contains zero bytes, as in UTF-16. Zero bytes only in later lines are NULs in cells. */
+/** True if the header line contains NUL bytes, as in UTF-16. If only later lines do, the NULs belong to cells. */
 function hasWideLine(prefix: Buffer): boolean {
 	const feed = prefix.indexOf(10);
 	return feed === -1 || prefix.subarray(0, feed).includes(0) || (feed % 2 === 0 && prefix[feed + 1] === 0);

@@ -14,7 +14,7 @@ const options = {
 		short: 'f',
 		required: true,
 		summary: 'read this YAML or JSON file; - is standard input',
-		ask: 'File, YAML or JSON:',
+		ask: 'YAML or JSON file:',
 	},
 	prune: { kind: 'flag', summary: 'delete records that the file does not have' },
 } as const;

@@ -26,7 +26,7 @@ export interface ConnectDependencies {
 	/** `serve` and `worker` keep running. Other processes see them in the database. */
 	role: 'cli' | 'serve' | 'serve --no-worker' | 'worker';
 	isTrial?: boolean;
-	/** Delays creating a missing database until the first write; reads find it empty. Absent: create it at once. */
+	/** Delays creating a missing database until the first write; reads find it empty. Without it: created at once. */
 	firstWrite?: FirstWrite;
 	remote: RemoteOptions;
 	env: Readonly<Record<string, string | undefined>>;

@@ -163,7 +163,7 @@ export function readReport(bytes: Buffer): Report {
 	return published ?? readExtract(new Extract(parseMail(bytes)));
 }
 
-/** Bounces in plain text may have fields of automatic replies, so first test only fields that bounces never have. */
+/** Plain-text bounces may carry the fields of an automatic reply: `plain` tests only fields that bounces never have. */
 function readExtract(found: Extract): Report {
 	const { mail, sender } = found;
 	const formal =

@@ -72,7 +72,7 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			// A campaign of send requests has a content per request, but none for the subscribers of a list.
+			// A campaign of send requests stores content per request. It has none that a list could receive.
 			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
 			return await stageList(sql, row, command);
 		},

@@ -234,7 +234,7 @@ async function listsOf(sql: Sql, spans: readonly Span[]): Promise<ListFigures[]>
 	});
 }
 
-/** Counts each inactive subscriber at the first lasting suppression, but not before the subscriber joined. */
+/** Counts an inactive subscriber on the day of the first lasting suppression or, if later, on the day of joining. */
 async function departures(
 	sql: Sql,
 	ids: readonly number[],

@@ -58,7 +58,7 @@ export async function assertKnownStates(
 	const found = [...unknown.values()].sort((one, other) => other.rows - one.rows);
 	const pairs = found.slice(0, 3).map(({ cell }) => `${cell.slice(0, longestName)}=STATE`);
 	const names = states.map(({ index }) => (table.header[index] ?? '').trim());
-	throw new UsageError(`${shortNames(names).join(', ')}: some words are not known states`, {
+	throw new UsageError(`${shortNames(names).join(', ')}: some values are not subscriber states`, {
 		details: shortNames(
 			found.map(({ cell, rows }) => `${cell === '' ? '(blank)' : show(cell)}: ${counted(rows, 'row')}`),
 		),

@@ -48,7 +48,7 @@ it('an import accepts an unknown word for a state if --state-words gives its mea
 	const path = await project.file('tool.csv', tool);
 	expect(errorOf(await project.run([...words(path, ...map), '-o', 'json']))).toMatchObject({
 		exit_code: 2,
-		message: 'Status: some words are not known states',
+		message: 'Status: some values are not subscriber states',
 		details: ['"blocklisted": 1 row'],
 		hint: expect.stringContaining('--state-words blocklisted=STATE, where STATE is active, unsubscribed,'),
 	});
