@@ -378,7 +378,7 @@ async function today(cx: CommandContext): Promise<Day> {
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();
 	const last = days.at(-1);
 	if (last !== undefined) return last;
-	throw new CliError('bad_answer', exits.server, 'the report of this service has no days', {
+	throw new CliError('bad_answer', exits.server, 'the report of this service has no figures per day', {
 		hint: 'give --to DATE',
 	});
 }

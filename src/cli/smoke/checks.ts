@@ -100,7 +100,7 @@ const reportChecks: readonly Check[] = [
 	// Count back from the last day of a report without dates, because today may not have begun in the service's zone.
 	check('read', 'report.dates', 'date_from and date_to choose the days', async (probe) => {
 		const last = (await readReport(probe, reportPath)).days.at(-1);
-		if (last === undefined) throw new Broken('the report without dates has no days');
+		if (last === undefined) throw new Broken('the report without dates has no figures per day');
 		const from = addDays(last, -2);
 		const query = { date_from: formatWireDate(from), date_to: formatWireDate(last) };
 		const { days } = await readReport(probe, withQuery(reportPath, query));

@@ -426,8 +426,8 @@ function readBoot(): string {
 }
 
 /**
- * Due messages stay due, and other messages wait as long as before. After a step back, a message that was due may have
- * a time after `now`. Its time moves too. A million rows take six seconds.
+ * Due messages stay due, and other messages wait as long as before. If the clock went back, the time of a due message
+ * may now lie in the future, so it moves too. A million rows take six seconds.
  */
 function moveTimes(sql: Sql, { now, by }: { now: Micros; by: Micros }): void {
 	const before = now - by;

@@ -256,7 +256,7 @@ describe('the extensions of a server', () => {
 		expect(packets).toEqual(['MAIL FROM:<news@example.com> SMTPUTF8 BODY=8BITMIME SIZE=4\r\n']);
 	});
 
-	it('make a message larger than SIZE unsendable, unless SIZE is 0', async () => {
+	it('prevent the sending of a message that exceeds SIZE, unless SIZE is 0', async () => {
 		const large = { ...mailTo('a@example.net'), bytes: Buffer.alloc(20, 'x') };
 		expect(await talk(['SIZE 10']).dialogue.send(large)).toMatchObject({ kind: 'unsendable' });
 		const { send, packets } = talk(['SIZE 0']);

@@ -132,7 +132,7 @@ const words: Readonly<Record<Told, readonly [one: string, several?: string]>> = 
 	auto_replies: ['automatic answer'],
 	unmatched: ['about no known message', 'about no known message'],
 	not_reports: ['no report'],
-	in_flight: ['about a message being sent', 'about messages being sent'],
+	in_flight: ['about a message still being sent', 'about messages still being sent'],
 	unreadable: ['not readable', 'not readable'],
 };
 

@@ -207,7 +207,7 @@ async function deliverHere(delivery: Watched, local: LocalEngine): Promise<Deliv
 		});
 		// Count again, because another process or an earlier call may have sent some messages of the scope.
 		const { messages: states } = await messages.progress(scope);
-		// Messages of a refused sender wait for a person, so the delivery is not settled.
+		// If the server refuses the sender, messages wait until an operator acts, so the delivery is not settled.
 		const isHeld = summary.kind === 'stopped' || isRefusedSender(summary.reason);
 		const isDone = !isHeld && waitingOf(states) === 0;
 		return { ...summary, ...(isDone && { kind: 'settled', reason: null }), counts: outcomesOf(states) };
