@@ -188,7 +188,7 @@ function headerOf({ columns, delimiter, mark }: RejectsLayout): string {
 	return mark + formatCsvRow(columns, delimiter);
 }
 
-/** Returns the last row's `_line` (0 without rows), or null if the layout differs. Removes a last row that is incomplete. */
+/** Returns the last row's `_line` (0 without rows), or null if the layout differs. Removes an incomplete last row. */
 async function resumeRejects(path: string, layout: RejectsLayout): Promise<number | null> {
 	const { size } = await stat(path);
 	const start = Buffer.from(headerOf(layout));
