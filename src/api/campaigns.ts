@@ -257,9 +257,9 @@ export interface CampaignOpening {
 }
 
 /**
- * Says which campaigns with the same mail and recipients prevent a new one. `sent`: unfinished campaigns, and campaigns
- * released in the last 24 hours. `repeated`: of these, only campaigns that repeat an earlier one. `repeating`: only
- * unfinished campaigns that repeat an earlier one.
+ * Which campaigns prevent a new one with the same mail and recipients. `sent`: campaigns that are unfinished or were
+ * released in the last 24 hours. `repeated`: the campaigns of `sent` that repeat an earlier campaign. `repeating`:
+ * unfinished campaigns that repeat an earlier campaign.
  */
 export type SameMail = (typeof sameMails)[number];
 

@@ -90,7 +90,7 @@ export interface Messages {
 	slice(request: MessageFilter & { cursor: string; limit: number }, call?: Call): Promise<KeySlice<Message>>;
 	get(id: Uuid, call?: Call): Promise<MessageDetail>;
 	raw(id: Uuid, call?: Call): Promise<Infer<typeof RawMessage>>;
-	/** Throws `invalid` on `state` if the message is being sent, is final, or may have arrived. */
+	/** Throws `invalid` (field `state`) if the message is being sent, is final, or may have arrived. */
 	cancel(id: Uuid, call?: Call): Promise<MessageDetail>;
 	/** Makes a deferred or uncertain message due now. The recipient may get an uncertain message twice. */
 	retry(id: Uuid, call?: Call): Promise<MessageDetail>;

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { getSystemErrorMap } from 'node:util';
 
-/** HTTP status by error code. For a status of several codes, the client usually assumes the first code listed. */
+/** HTTP status by error code. If codes share a status, the client usually assumes the first one listed. */
 export const errorStatuses = {
 	invalid: 400,
 	parse_error: 400,

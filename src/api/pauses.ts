@@ -14,8 +14,8 @@ export function isHeldReason(reason: string | null): boolean {
 
 export function restoredReason(backup: string, waiting: number): string {
 	if (waiting === 0) return `${restored}${backup}`;
-	const messages = waiting === 1 ? '1 message waits' : `${waiting} messages wait`;
-	return `${restored}${backup}: ${messages} and may have been sent since the backup`;
+	const messages = waiting === 1 ? '1 waiting message' : `${waiting} waiting messages`;
+	return `${restored}${backup}: ${messages} may have been sent since the backup`;
 }
 
 export function pausedBy(reason: string | null): string {
@@ -33,7 +33,7 @@ export function refusedSenderReason(sender: string, reply: string): string {
 }
 
 /**
- * Expects the reply to a deferred message. A 552 without enhanced code means too many recipients (RFC 5321
+ * Expects the reply to a deferred message. A 552 without an enhanced code means too many recipients (RFC 5321
  * s.4.5.3.1.10).
  */
 export function isRefusalOfSender(reply: string): boolean {

@@ -18,7 +18,7 @@ export function bytesOf({ count, ends }: RowTexts): number {
 	return endOf(ends, count - 1);
 }
 
-/** Replaces lone surrogates by U+FFFD. */
+/** Replaces lone surrogates with U+FFFD. */
 export class TextWriter {
 	readonly #texts: RowTexts;
 	#view: Buffer;

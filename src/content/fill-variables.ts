@@ -45,7 +45,7 @@ export function fillSlot(slot: Slot, variables: Variables, write: Escape): strin
 	const value = variableValue(slot.reference, variables);
 	if (value === null) return `#${slot.reference}#`;
 	if (slot.guard === 'query') return percentEncoded(value);
-	// A value that would make a link `javascript:`, or make a style load something, becomes `#`.
+	// A value that would give a link a scheme such as `javascript:`, or make a style load something, becomes `#`.
 	return isHarmless(slot, value, variables) ? write(value) : '#';
 }
 

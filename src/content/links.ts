@@ -118,7 +118,7 @@ function valueIn({ reference, isEncoded }: Reference, variables: Variables): str
 	return isEncoded ? percentEncoded(value) : value;
 }
 
-/** Reduces HTML to its links, so that clicks still work when the body is deleted. Null if it has no links. */
+/** Reduces HTML to its links, so that clicks still work after the body is deleted. Null if it has no links. */
 export function onlyLinks(html: string): string | null {
 	const links = findLinks(html);
 	if (links.length === 0) return null;

@@ -74,7 +74,7 @@ body, .page { background: #111827 !important }
 }
 `;
 
-/** Adds a table of 600 px for Outlook for Windows, which does not support max-width. */
+/** Adds a table 600 px wide for Outlook for Windows, which does not support max-width. */
 function layout(title: string, body: string): string {
 	return `<!doctype html>
 <html>

@@ -119,7 +119,7 @@ function withPossibleAttributes(before: string, after: string): string {
 	return edited(after, edits);
 }
 
-/** A variable of a style sheet may occur more often, because inlining copies the variable into elements. */
+/** True if inlining kept the number of each variable, or only added copies of variables from a style sheet. */
 function keepsVariables(before: string, after: string): boolean {
 	const [body, css] = apart(before);
 	const was = count(variablesIn(body));

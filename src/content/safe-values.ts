@@ -22,7 +22,7 @@ export function opensSafely(
 	return hasSafeScheme(url);
 }
 
-/** Browsers ignore blanks and controls before a URL, and tabs and line breaks within it. */
+/** Browsers ignore blanks and control characters before a URL, and tabs and line breaks within it. */
 function hasSafeScheme(url: string): boolean {
 	const read = url.replace(/^[\x00-\x20]+/, '').replace(/[\t\r\n]/g, '');
 	const end = read.search(schemeEnd);
@@ -81,7 +81,7 @@ export function mayLoad(value: string): boolean {
 	return /url\s*\(/i.test(value);
 }
 
-/** Allows only functions for colours and numbers. Rejects at-rules (`@import`), and escapes, which can hide either. */
+/** Allows only functions for colours and numbers. Rejects at-rules, and escapes, because they can hide names. */
 export function loadsNothing(value: string): boolean {
 	if (!/[(\\@]/.test(value)) return true;
 	if (/[\\@]/.test(value)) return false;

@@ -89,11 +89,11 @@ function decoded(text: string): string {
 	}
 }
 
-/** The converter wraps the text of shorter HTML fast, even if the text is one long word. */
+/** If the HTML is not longer than this, the converter wraps its text quickly, even if the text is one long word. */
 const smallLength = 64 * 1024;
 const endlessLength = 1_000;
 
-/** Does not wrap a large text with an endless word. Wrapping would copy the word for each line: minutes for 2 MiB. */
+/** Does not wrap a large text that has a very long word: copying the word for each line takes minutes for 2 MiB. */
 function convert(html: string): string {
 	if (html.length > smallLength) {
 		const text = compile({ ...options, wordwrap: false })(html);

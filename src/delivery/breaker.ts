@@ -29,7 +29,7 @@ export class Breaker {
 	#hasWorked = false;
 	#refusals = 0;
 	/**
-	 * Counts refusals and sent messages of this run. If it changes during a read of the store, the result is outdated.
+	 * Counts this run's refusals and sent messages. If it changes during a read of the stored count, ignore that count.
 	 */
 	#outcomes = 0;
 	/** Number of unfinished writes. The stored count may lack their outcomes. */

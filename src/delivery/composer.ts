@@ -68,7 +68,7 @@ export class Composer {
 	readonly #submissions: ReturnType<typeof createSubmissions>;
 	readonly #files: EncodedFiles;
 	readonly #sizes = new WeakMap<StoredSubmission, ContentSize>();
-	/** Messages that threads may still compose, because `compose` was not yet called for them. */
+	/** `compose` removes its message, so that `#composeAhead` does not pass this message to a thread. */
 	readonly #expected = new Set<Uuid>();
 	#source: MailSource | null = null;
 	#careful: Promise<unknown> = Promise.resolve();

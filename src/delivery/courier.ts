@@ -7,7 +7,7 @@ export interface Courier {
 	readonly mostTogether: number;
 	readonly mostUnderWay: number;
 	readonly leaseBatch: number;
-	/** `at_once`: an outcome is stored before the next group. `in_groups`: outcomes within 50 ms share a commit. */
+	/** `at_once`: an outcome does not wait for others. `in_groups`: outcomes within 50 ms share a commit. */
 	readonly settles: 'at_once' | 'in_groups';
 	expect(messages: readonly Leased[]): void;
 	/** Rejects only if the store fails. Messages without an outcome were not sent. */

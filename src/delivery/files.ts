@@ -38,7 +38,7 @@ export class EncodedFiles {
 	}
 }
 
-/** Counts the bytes of each file in flight once, even if several mails share the file. */
+/** Counts the bytes of a file once, even if several mails in flight share the file. */
 export class SharedBytes {
 	readonly #holders = new Map<ArrayBufferLike, number>();
 

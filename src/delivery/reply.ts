@@ -190,7 +190,7 @@ const rules = [
 	rule('deferred', 'an unexpected reply', {}),
 ];
 
-/** `isShared`: a refused mail with several recipients is not a hard bounce. */
+/** `isShared`: the mail has several recipients, so a refusal after the final dot is not a hard bounce. */
 export function classify(
 	{ kind, reply }: Pick<Conversation, 'kind' | 'reply'>,
 	isShared = false,

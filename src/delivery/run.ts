@@ -26,7 +26,7 @@ interface RunRequest {
 	until: 'settled' | 'idle' | 'drained' | 'aborted';
 	/** After an abort, the run returns waiting messages to the queue, and waits up to 9 s for messages in flight. */
 	signal?: AbortSignal;
-	/** The time until the command's deadline aborts `signal`. Near the deadline, the run starts no message. */
+	/** The time until the command's deadline, which aborts `signal`. Near the deadline, the run starts no message. */
 	leftMs?: number;
 }
 
@@ -130,7 +130,7 @@ export class Run {
 	#toldOf: Micros | null = null;
 	#isLeasing = false;
 	#isDry = false;
-	/** The last lease returned only messages that this run already holds. Other messages may still be due. */
+	/** True if the last lease returned only messages that this run already holds, so others may still be due. */
 	#hasMore = false;
 	#isPausing = false;
 	#fault: Fault | null = null;

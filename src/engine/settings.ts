@@ -112,7 +112,7 @@ type Checked = { value: string | null } | { problem: string };
 
 function checkSetting(name: string, given: string | null): Checked {
 	if (!Object.hasOwn(settingNames, name))
-		return { problem: `Unknown setting; known are: ${Object.keys(settingNames).join(', ')}.` };
+		return { problem: `Unknown setting; the known settings are: ${Object.keys(settingNames).join(', ')}.` };
 	if (given === null) return { value: null };
 	return name === 'smtp_password' ? { value: given } : checks[name as SettingName](given.trim());
 }
@@ -189,7 +189,7 @@ function checkLimits(name: keyof typeof limitSettings): (value: string) => Check
 
 function checkKept(value: string): Checked {
 	const days = daysIn(value);
-	const problem = 'Must be a number of days or weeks, one day at least, such as 400d or 57w.';
+	const problem = 'Must be a number of days or weeks, at least one day, such as 400d or 57w.';
 	return either(days === null ? null : `${days}d`, problem);
 }
 
@@ -239,6 +239,6 @@ function checkPublicUrl(value: string): Checked {
 	const found = `${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, '')}`;
 	return either(
 		isPlain && found.length <= maxPublicUrl ? found : null,
-		`Enter a URL of at most ${maxPublicUrl} characters, without user, query and fragment.`,
+		`Enter a URL of at most ${maxPublicUrl} characters, without a user, query or fragment.`,
 	);
 }

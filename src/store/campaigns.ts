@@ -70,7 +70,7 @@ export type PeopleAck =
 export type RequestedRow =
 	| {
 			kind: 'request';
-			/** Send requests for the same mail share this UUID, so that an address in several of them gets one mail. */
+			/** Requests that send the same mail share this UUID, so an address in several of them gets one mail. */
 			alike: Uuid;
 			submission: Omit<Submission, 'recipients' | 'campaign'>;
 			recipients: readonly { to: string; to_key: string }[];

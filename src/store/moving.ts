@@ -7,7 +7,7 @@ import { formatDateTime, type Micros } from '../api/datetime.js';
 import { StoreError } from '../api/errors.js';
 import type { OtherProcess } from './store.js';
 
-/** The mark's version in `migrations`. A release without `engine migrate` refuses the database as newer. */
+/** The mark's version in `migrations`. A mailctl without `engine migrate` thus refuses the database as too new. */
 export const markVersion = 2_000_000_000;
 
 export interface Mark {

@@ -12,7 +12,7 @@ export interface LeaseCommand {
 	until: Micros;
 	max: number;
 	scope: MessageScope | null;
-	/** The most messages a second, shared by all workers that ask for a rate. */
+	/** Together, the workers that ask for a rate send at most this many messages a second. */
 	perSecond?: number;
 	/** No other process sends messages of the scope, so the store ends leases of other owners at once. */
 	alone?: true;
@@ -21,8 +21,8 @@ export interface LeaseCommand {
 export interface QueuePause {
 	/**
 	 * `fault`: the login, TLS or connection failed, or the server refuses all mail. `refusal`: the server refused the
-	 * sender. A refusal does not pause the queue. `faults` counts the refusals since the last sent message, or the faults
-	 * since the last reply.
+	 * sender. A refusal does not pause the queue. For `fault`, `faults` counts the faults since the last reply; for
+	 * `refusal`, it counts the refusals since the last sent message.
 	 */
 	kind: 'manual' | 'fault' | 'refusal';
 	reason: string | null;

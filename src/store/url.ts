@@ -12,7 +12,7 @@ export function foreignScheme(url: string): string | null {
 	return isPostgres(url) ? null : scheme;
 }
 
-/** True for the address of a database server that is not a `postgres://` URL. */
+/** True for a text that looks like the address of a database server but is not a `postgres://` URL. */
 export function isLikeServer(text: string): boolean {
 	return !isPostgres(text) && likeServers.some((form) => form.test(text.trim()));
 }

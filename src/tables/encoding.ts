@@ -5,7 +5,7 @@ export interface EncodingFound {
 	bomBytes: number;
 }
 
-/** Returns null for a code page, even if a program has written a UTF-8 byte order mark before the text. */
+/** Returns null for text in a code page, even if a program has put a UTF-8 byte order mark before the text. */
 export function detectUnicode(prefix: Buffer, isWhole: boolean): EncodingFound | null {
 	const marked = byMark(prefix);
 	if (marked !== null && isHeld(marked, prefix, isWhole)) return marked;
@@ -70,7 +70,7 @@ function isDamagedUtf8(bytes: Buffer): boolean {
 	);
 }
 
-/** Finds UTF-16 by its ASCII characters. In at least a fifth of the byte pairs, the same byte is zero. */
+/** Recognizes UTF-16 if at least a fifth of the byte pairs are ASCII characters: one of their two bytes is zero. */
 function wideWithoutMark(prefix: Buffer): 'utf-16le' | 'utf-16be' | null {
 	const pairs = Math.floor(prefix.length / 2);
 	let even = 0;

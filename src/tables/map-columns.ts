@@ -26,7 +26,7 @@ interface KnownField {
 }
 
 export interface MappedColumn extends Place {
-	/** A column of an import batch, such as `email` or `meta.VARIABLE`. `batchColumns` splits `state` in two. */
+	/** Column of an import batch, such as `email` or `meta.VARIABLE`. `batchColumns` turns `state` into two columns. */
 	target: string;
 }
 

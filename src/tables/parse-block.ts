@@ -274,7 +274,7 @@ function isLineEnd(byte: number | undefined): boolean {
 	return byte === lf || byte === cr;
 }
 
-/** An odd number of quotes in the first line means that the closing quote in a later row belongs to another cell. */
+/** If the first line has an odd number of quotes, its last cell is unclosed: the next quote belongs to a later row. */
 function nameFault(fault: Fault, bytes: Buffer): QuoteFault {
 	if (fault !== 'closing') return fault === 'open' ? 'unclosed_quote' : 'stray_quote';
 	const end = endOfLine(bytes, 0, true);

@@ -192,7 +192,7 @@ function utf8Mark(prefix: Buffer): number {
 function unsure({ candidates }: EncodingGuess): Refused {
 	const details = candidates.map(({ encoding, sample }) => `${encoding}: ${sample}`);
 	return refuse('unsure_encoding', 'is not UTF-8, and its encoding is uncertain', {
-		details: ['it may be in one of these encodings. The text would be:', ...details],
+		details: ['in each of these possible encodings, the text would be:', ...details],
 		hint: 'choose the encoding whose text is correct: --encoding NAME',
 	});
 }

@@ -32,7 +32,7 @@ interface ChannelOptions<Failed> {
 export class Channel<Failed extends Error = Error> {
 	readonly #worker: Worker;
 	readonly #options: ChannelOptions<Failed>;
-	/** An object, because V8 kept the answers of a grown Map in memory until a full garbage collection. */
+	/** An object, not a Map, because V8 kept the answers of a grown Map in memory until a full garbage collection. */
 	readonly #waiting: Record<number, Waiting> = {};
 	#queued: Question[] = [];
 	#lastId = 0;

@@ -60,7 +60,7 @@ describe('a command on a terminal with 40 columns', () => {
 			const result = await project.typed(words, [['? ', key, 'all']], 40);
 			const shown = stripVTControlCharacters(result.stderr);
 			expect(shown).not.toContain('missing');
-			if (/no \w+ to choose/.test(shown)) expect(result.code).toBe(2);
+			if (/no \w+ to choose from/.test(shown)) expect(result.code).toBe(2);
 			else {
 				expect(shown.trim().split('\n').at(-1)).toBe('declined, nothing was changed');
 				expect(result.code).toBe(130);
@@ -209,7 +209,7 @@ describe('a missing value', () => {
 		const { run } = await makeProject();
 		const result = await typing([], (options) => run(['lists', 'get'], options));
 		expect(result.code).toBe(2);
-		expect(result.stderr).toMatch(/no list to choose[\s\S]*hint: mailctl --db .* lists create/);
+		expect(result.stderr).toMatch(/no list to choose from[\s\S]*hint: mailctl --db .* lists create/);
 	});
 
 	it('makes the command exit with 2 in a script, with --no-input and on a dumb terminal', async () => {

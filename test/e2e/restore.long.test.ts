@@ -136,7 +136,7 @@ describe('engine restore', () => {
 		);
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused, and 1 message waits');
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain(
-			'cancel messages that were sent after the backup (messages list, messages cancel)',
+			'cancel waiting messages that were already sent (messages list, messages cancel)',
 		);
 		expect((await run(['engine', 'status', '-o', 'json'])).stdout).toMatch(
 			/"restored from .* UTC: 1 message waits and may have been sent since the backup"/,

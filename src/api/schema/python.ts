@@ -1,4 +1,4 @@
-// Like Python's `str.isspace()`: U+001C–U+001F and U+0085 are space, U+FEFF is not.
+// Like Python's `str.isspace()`: U+001C–U+001F and U+0085 count as space, U+FEFF does not.
 const spaces = new Set(
 	'\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 );
@@ -63,7 +63,7 @@ export function parseInteger(text: string): number | null {
 	return Number.isSafeInteger(value) ? value + 0 : null;
 }
 
-/** In Unicode, the ten digits of a script are consecutive. The digits of two scripts may adjoin, hence `% 10`. */
+/** In Unicode, a script's ten digits are consecutive. Digits of another script may come just before, hence `% 10`. */
 function digitValue(digit: string): number {
 	const code = digit.codePointAt(0) ?? 0;
 	let value = 0;

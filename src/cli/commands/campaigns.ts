@@ -109,7 +109,7 @@ type Waiting = Pick<Campaign, 'id' | 'key' | 'state' | 'is_finished' | 'plan' | 
 async function sayWhy(cx: CommandContext, campaigns: readonly Waiting[]): Promise<void> {
 	const first = campaigns.find((one) => ['sending', 'planned'].includes(campaignState(one)));
 	if (first === undefined) return;
-	// For a campaign with a rate, suggest `resume`, which keeps the rate: a worker sends at full speed.
+	// For a campaign with a rate, suggest `resume`, which keeps the rate. A worker would send at full speed.
 	const sender = first.rate === undefined ? mailctl('worker') : mailctl('campaigns', 'resume', first.key);
 	await sayWhatHolds(cx, { campaign: first.id }, sender);
 }

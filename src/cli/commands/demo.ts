@@ -85,7 +85,7 @@ class Demo {
 		const smtp = `smtp://127.0.0.1:${port}`;
 		await this.#json(['engine', 'init', '--sender', 'news@example.com', '--smtp', smtp]);
 		await note('a list with two fields');
-		const reason = ['--email-reason', 'You signed up for our letter.'];
+		const reason = ['--email-reason', 'You signed up for our newsletter.'];
 		await this.#json(['lists', 'create', '--name', 'Readers', ...reason]);
 		await this.#json(['fields', 'create', '--variable', 'city', '--name', 'City']);
 		await this.#json(['fields', 'create', '--variable', 'plan', '--name', 'Plan']);

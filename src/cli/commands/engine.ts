@@ -28,7 +28,7 @@ const initOptions = {
 	},
 	smtpPasswordFile: { kind: 'file', summary: 'read the password of the mail server from a file' },
 	publicUrl: { kind: 'text', placeholder: 'URL', summary: 'use this URL at the start of links in mails' },
-	bounceAddress: { kind: 'text', placeholder: 'ADDRESS', summary: 'return bounces to this address' },
+	bounceAddress: { kind: 'text', placeholder: 'ADDRESS', summary: 'receive bounces at this address' },
 	keepMessages: {
 		kind: 'text',
 		placeholder: 'DAYS',

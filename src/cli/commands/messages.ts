@@ -163,7 +163,7 @@ const idsArg = { ...idArg, many: true } as const;
 
 const get = command({
 	name: 'get',
-	summary: 'show messages with every delivery attempt',
+	summary: 'show messages and their delivery attempts',
 	args: [{ ...idsArg, summary: 'UUIDs of messages' }],
 	examples: ['mailctl messages get 0b0e2b7c-6c3f-4d0e-9f5a-0f2b8c1d2e3f'],
 	output: 'the message; an array for several ids',

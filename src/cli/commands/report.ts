@@ -372,7 +372,7 @@ async function readReport(cx: CommandContext, asked: Asked): Promise<Report> {
 	});
 }
 
-/** Returns the service's current day: its report without dates ends with this day. */
+/** Returns the current day of the service. A report that is requested without dates ends with this day. */
 async function today(cx: CommandContext): Promise<Day> {
 	const { data } = await (await cx.api()).report({}, { signal: cx.signal });
 	const days = data.flatMap(({ date }) => parseWireDate(date) ?? []).sort();

@@ -29,7 +29,7 @@ const smoke = command({
 		from: { kind: 'text', placeholder: 'ADDRESS', summary: 'send the --send-to message from this address' },
 		reporter: { kind: 'choice', choices: reporterNames, summary: 'print the report in this format' },
 		reportFile: { kind: 'path', summary: 'write the report to a file' },
-		cleanupOnly: { kind: 'flag', summary: 'only delete records that killed runs left behind' },
+		cleanupOnly: { kind: 'flag', summary: 'only delete records left behind by killed runs' },
 	},
 	writes: true,
 	createsDatabase: false,

@@ -84,7 +84,7 @@ const get = command({
 	},
 });
 
-/** Tables also show the state if the service reports it. JSON has only the keys of the service document. */
+/** Adds the column STATE if the service reports stopped webhooks. JSON has only the keys of the service document. */
 async function shownColumns(cx: CommandContext, withSecrets: boolean): Promise<Columns<Webhook>> {
 	const { deliveries } = (await (await cx.api()).capabilities()).ext;
 	const stopped = deliveries && (await orNull(deliveries.stopped({ signal: cx.signal })));
@@ -96,10 +96,10 @@ async function shownColumns(cx: CommandContext, withSecrets: boolean): Promise<C
 }
 
 const authOptions = {
-	login: { kind: 'text', summary: 'set the user name for HTTP authorization; needs a password' },
+	login: { kind: 'text', summary: 'set the user name for basic authentication; needs a password' },
 	passwordFile: { kind: 'file', summary: 'read the password from a file' },
 	passwordStdin: { kind: 'flag', summary: 'read the password from standard input' },
-	auth: { kind: 'tri', summary: 'use HTTP authorization' },
+	auth: { kind: 'tri', summary: 'use basic authentication' },
 } as const;
 
 const create = command({
@@ -265,7 +265,7 @@ export const group: CommandGroup = {
 	commands: [list, get, create, update, deletion, test, listen, deliveries, replay, secret],
 };
 
-/** Returns only given values, because an update must not change the password. A login turns authorization on. */
+/** Returns only the values that the user gave, so that an update keeps the others. A login enables authentication. */
 async function readAuth(cx: CommandContext, options: OptionValues<typeof authOptions>) {
 	const { login, passwordFile, passwordStdin, auth } = options;
 	if (passwordFile !== undefined && passwordStdin)
@@ -281,7 +281,7 @@ function assertLogin({ is_auth_enabled, login }: Partial<WebhookInput>, known = 
 		throw new UsageError('--auth needs a login', { hint: '--login NAME --password-file FILE' });
 }
 
-/** Asks a person for the password, because a target refuses every notification with a login alone. */
+/** Asks a person for a missing password, because a target refuses every notification with a login but no password. */
 async function withPassword<I extends Partial<WebhookInput>>(cx: CommandContext, input: I) {
 	const { login = '', is_auth_enabled, password } = input;
 	if (login === '' || is_auth_enabled === false || password !== undefined) return input;

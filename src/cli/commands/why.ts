@@ -144,7 +144,7 @@ class WhyPage {
 		const ofAll = this.#strongest(null);
 		if (ofAll !== undefined) {
 			const { reason } = ofAll;
-			const what = stopsAll.has(reason) ? 'no mail' : 'no bulk mail of any list';
+			const what = stopsAll.has(reason) ? 'no mail' : 'no bulk mail from any list';
 			const isBounce = reason === 'HARDBOUNCED' || reason === 'SOFTBOUNCED';
 			const when = isBounce ? 'when the mailbox accepts mail again: ' : 'if the person asks for mail: ';
 			const lift: Hint = [when, mailctl('suppressions', 'remove', email, '--reason', reason, '--yes')];

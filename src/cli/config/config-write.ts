@@ -56,7 +56,7 @@ export function storeLogin(
 	{ baseUrl, token, isDefault }: { baseUrl: string; token: string; isDefault: boolean },
 ): Promise<void> {
 	return writing(paths, ({ config, tokens, saveConfig, saveTokens }) => {
-		// The token is stored with its origin, so a crash before the next write cannot send it to another server.
+		// Store the origin too: if a crash prevents the next write, mailctl still sends the token to no other server.
 		saveTokens({ ...tokens, [name]: { token, origin: originOf(baseUrl) } });
 		saveConfig({
 			profile: isDefault ? name : config.profile,

@@ -100,7 +100,7 @@ export function localQueue({ store, clock }: { store: Store; clock: Clock }) {
 
 /**
  * `paused` is null if the queue is not paused. A worker's `role` is null if its process has ended. `limits` has the
- * limits that delay messages; the limit that delays most comes first.
+ * limits that delay messages; the limit that delays the most messages comes first.
  */
 function toStats(state: QueueState) {
 	return {

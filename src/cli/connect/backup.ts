@@ -55,9 +55,9 @@ export async function backUp({
 const leftoverMs = 3_600_000;
 
 /**
- * Removes temporary files that killed backups and restores left in the folder of `own`, and yields their names. Skips
- * locked and recent files, which a running backup may use. Takes the present time from the new file `own`, because a
- * file server may have another clock.
+ * Removes temporary files of killed backups and restores from the folder of `own`, and yields their names. Skips locked
+ * and recent files, which a running backup may use. Takes the current time from the new file `own`, because the clock
+ * of a file server may differ.
  */
 async function* removeLeftovers(own: string): AsyncGenerator<string> {
 	const { mtimeMs: nowMs } = await stat(own);

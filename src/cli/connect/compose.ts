@@ -45,7 +45,7 @@ export interface ComposedMessage extends RenderedContent {
 	withoutFiles: Buffer;
 	warnings: readonly string[];
 	/**
-	 * Tells the user which parts are placeholders, because only the server can create them. Null: the message is final.
+	 * A note for the user: the message has placeholders for links that only the server can sign. Null if it has none.
 	 */
 	standsIn: string | null;
 	files?: readonly FileToSend[];

@@ -135,8 +135,8 @@ function linkBaseOf({ publicUrl, smtpUrl, linkBase }: EngineSettings): string | 
 }
 
 /**
- * Throws `NoSmtp` and `invalid`. If `smtp_ca` is set, opportunistic TLS becomes required TLS. Otherwise, an attacker
- * who removes STARTTLS from the EHLO reply would get the mail in plain text.
+ * Throws `NoSmtp` and `invalid`. If `smtp_ca` is set, opportunistic TLS becomes required TLS, so that an attacker who
+ * removes STARTTLS from the EHLO reply does not get the mail in plain text.
  */
 export function smtpOf(
 	settings: Pick<EngineSettings, 'smtpUrl' | 'smtpPassword' | 'smtpCa' | 'smtpEhloName' | 'publicUrl'>,

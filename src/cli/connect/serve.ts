@@ -57,12 +57,12 @@ interface ServeParts extends LocalParts {
 
 const graceMs = 8_000;
 /**
- * If a proxy polled `/readyz` within this time, a stopping server accepts connections for `leavingMs`. The proxy needs
- * this time to notice the stop.
+ * If a proxy polled `/readyz` within the last `watchedMs`, a stopping server still accepts connections for `leavingMs`,
+ * so that the proxy can notice the stop.
  */
 const watchedMs = 10_000;
 const leavingMs = 2_000;
-/** nginx ignores a refusing server for 2 s (`fail_timeout` in packaging/cluster). Idle connections must end sooner. */
+/** If a server refuses a connection, nginx ignores it for 2 s (packaging/cluster). Idle connections end by then. */
 const idleMs = 1_000;
 /** After this time, `close` cuts connections to the bounce server without a reply, so that senders retry the mail. */
 const smtpGraceMs = 3_000;

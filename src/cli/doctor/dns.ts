@@ -16,7 +16,7 @@ export function createNames(server: string | undefined) {
 	if (server !== undefined) {
 		if (!isServer(server))
 			throw new UsageError(
-				`--name-server: "${server}" is not an IP address, alone or with a port of 1 to 65535`,
+				`--name-server: "${server}" is not an IP address, with or without a port from 1 to 65535`,
 				{ hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53' },
 			);
 		resolver.setServers([server]);
@@ -116,7 +116,7 @@ export function dnsChecks({ contents, ...around }: Database, names: Names): Chec
 				keys.some((key) => key.domain === domain)
 					? null
 					: warning(
-							`mail from ${domain} is not signed here, and large providers require a signature`,
+							`mailctl does not sign mail from ${domain}, but large providers require a signature`,
 							line('engine', 'dkim', 'add', '--domain', domain, '--selector', 's1'),
 						);
 			const judgeKey = async ({ name, value }: (typeof keys)[number]): Promise<Verdict> => {

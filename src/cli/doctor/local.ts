@@ -226,7 +226,7 @@ function judgeSoundness({ bytes, findDamage }: InspectedFile, { isFull, line }: 
 	return problem(`the file is damaged: ${first}${others}`, restore);
 }
 
-/** Never warns above 20 GiB, because a database takes years to fill them. */
+/** Never warns while 20 GiB or more are free, because a database takes years to fill that space. */
 export function judgeSpace({ free, total }: { free: number; total: number }): Verdict {
 	const says = `${sizeText(free)} of ${sizeText(total)} are free on the disk of the database`;
 	const fix = 'free some space, or move the database';

@@ -53,7 +53,7 @@ function judgeUrl({ protocol, hostname, host, origin }: URL, isInsecure: boolean
 			? ok(`${origin} is this machine`)
 			: warning(`plain http exposes the token and all data on the way to ${host}`, `use https://${host}`);
 	if (!isInsecure) return ok(`${origin} uses TLS`);
-	return warning('--insecure lets any machine on the way take the token', 'use --ca-cert FILE instead');
+	return warning('--insecure lets anyone on the network path read the token', 'use --ca-cert FILE instead');
 }
 
 async function judgeCertificate(cx: CommandContext, baseUrl: URL, around: Surroundings): Promise<Verdict> {

@@ -159,7 +159,7 @@ export function queueChecks({ contents, ...around }: Database): Checks {
 			}),
 		'queue.workers': async () => {
 			const { workers } = await queue();
-			// A killed worker on another machine is noticed only by its missing heartbeat.
+			// Only a missing heartbeat shows that a worker on another machine was killed.
 			const gone = workers.filter(({ role, messages }) => role === null && messages > 0);
 			if (gone.length > 0)
 				return gone.map(({ host, pid, messages }) =>

@@ -45,7 +45,7 @@ interface InputDependencies {
 	ask: ((missing: Missing) => Promise<string>) | null;
 }
 
-/** Files are opened when the command reads them. Throws `UsageError`. */
+/** Throws `UsageError` for a missing or invalid value. Opens no files: the command opens a file when it reads it. */
 export async function readInput(
 	command: Command,
 	raw: { words: readonly string[]; options: Readonly<Record<string, unknown>> },

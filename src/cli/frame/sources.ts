@@ -65,7 +65,7 @@ function endWith(stream: Readable, signal: AbortSignal): void {
 }
 
 /**
- * Reading stops at this size, because an endless device or pipe would fill the memory. Services accept much less. The
+ * Larger inputs are refused, because an endless device or pipe would use up all memory. Services accept much less. The
  * limit does not apply to tables, which are streamed.
  */
 const maxBytes = 64 * 1024 * 1024;

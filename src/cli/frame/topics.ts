@@ -17,8 +17,8 @@ function exitCodes(): string {
 		'',
 		'`serve` and `worker` exit with 0 when you stop them. With -o json or ndjson, an error is one line of JSON on',
 		'stderr: {"error": {"code", "exit_code", "message", "http", "details", "hint", "retryable"}}. If "retryable" is',
-		'true, run the same command again. "retryable" is true for "in_use" (exit code 2: another process works on the',
-		'same job). It is never true after a send that ended with 12, 13 or 14.',
+		'true, run the same command again. "retryable" is true for "in_use" (exit code 2: another process is working on',
+		'this job). It is never true after a send that ended with 12, 13 or 14.',
 		'',
 	].join('\n');
 }

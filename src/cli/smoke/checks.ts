@@ -52,10 +52,10 @@ function accessChecks(cx: CommandContext, { id }: RunNames): Check[] {
 			const { api, target } = await cx.connection();
 			// A mailctl server answers 401 to an unknown token, so its 403 means that the token lacks a scope.
 			if (status === 403 && (await api.capabilities()).service !== 'unknown')
-				return 'the token has no right to read lists';
+				return 'the token does not permit reading lists';
 			if (status === 401 || status === 403) {
 				const hasToken = target.kind !== 'remote' || target.token !== null;
-				const whose = hasToken ? ' to the token given' : ', and no token is given';
+				const whose = hasToken ? ' to the given token' : ', and no token is given';
 				throw new Halted('refused', `${said(answer)} ${status}${whose}`);
 			}
 			if (status !== 200) throw unexpected(answer, 200);
@@ -90,11 +90,11 @@ async function reach(probe: Probe): Promise<Answer> {
 
 const reportPath = '/stat/reports/events-report/';
 
-/** The check cannot know the number of sent messages, so it compares only the shape and the days. */
+/** These checks cannot know the right figures, so they judge only the shape and the days of a report. */
 const reportChecks: readonly Check[] = [
-	check('read', 'report.shape', 'the report has totals and days of the last week', async (probe) => {
+	check('read', 'report.shape', 'the report has totals and daily figures for 7 days', async (probe) => {
 		const { sent, days } = await readReport(probe, reportPath);
-		if (days.length !== 7) probe.deviate(`without dates the report has ${days.length} days, not 7`);
+		if (days.length !== 7) probe.deviate(`without dates, the report covers ${days.length} days, not 7`);
 		return `${days.length} days, ${shown(sent)} sent`;
 	}),
 	// Count back from the last day of a report without dates, because today may not have begun in the service's zone.
@@ -107,7 +107,7 @@ const reportChecks: readonly Check[] = [
 		for (const day of days)
 			if (day < from || day > last)
 				probe.fault(`${shown(formatWireDate(day))} is outside the requested days`);
-		if (days.length !== 3) probe.deviate(`a report of three days has ${days.length}`);
+		if (days.length !== 3) probe.deviate(`a report for three days covers ${days.length}`);
 		return `${query.date_from} to ${query.date_to}`;
 	}),
 	check('read', 'report.events', 'event_types may be repeated', async (probe) => {

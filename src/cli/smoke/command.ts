@@ -73,7 +73,7 @@ async function tell(cx: CommandContext, options: SmokeOptions, run: Run): Promis
 		const things = await run.findLeftovers().catch((error: unknown) => {
 			throw error instanceof Broken ? new CliError('smoke_failed', exits.found, error.message) : error;
 		});
-		return print({ delete: things }, things.map(describe), `delete what earlier runs left: ${things.length}`);
+		return print({ delete: things }, things.map(describe), `delete what older runs left (${things.length})`);
 	}
 	const asked = run.plan(options).filter(({ isAsked }) => isAsked);
 	const check = asked.map(({ id, group, title, need }) => ({ id, group, title, changes: need !== 'read' }));

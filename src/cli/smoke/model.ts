@@ -25,7 +25,7 @@ export function check(need: Check['need'], id: CheckId, title: string, run: Chec
 export interface CheckResult extends Pick<Check, 'id' | 'title'> {
 	group: Group | 'cleanup';
 	outcome: 'pass' | 'fail' | 'skip' | 'deviation';
-	/** The reason of a failure or a skip, or an observation. May quote answers of the service. */
+	/** The reason for a failure or a skip, or an observation. May quote answers of the service. */
 	detail: string | null;
 	duration_ms: number;
 }

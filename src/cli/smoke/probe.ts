@@ -207,7 +207,7 @@ export class Probe {
 		const isCount = typeof count === 'number' && Number.isSafeInteger(count) && count >= 0;
 		// The count is only shown to users. The links are enough to walk the pages.
 		if (count === undefined) this.deviate('the page has no count');
-		else if (!isCount) this.fault(`count is ${shown(count)}, not a number of objects`);
+		else if (!isCount) this.fault(`count is ${shown(count)}, not an integer of at least 0`);
 		const link = (key: 'next' | 'previous') => {
 			const value = body[key];
 			if (typeof value === 'string' || value === null) return value;

@@ -7,7 +7,7 @@ import type { RunNames } from './records.js';
 
 export const listsPath = '/sub/lists/';
 const subscribersPath = (list: number) => `${listsPath}${list}/subscribers/`;
-/** An id that no deployment has. It fits 32 bits, because a service may refuse larger ids for their size. */
+/** An id that no deployment has. It fits in 32 bits, because a service may refuse larger ids for their size. */
 const unknownId = 2_147_483_647;
 
 type Change = (probe: Probe, path: string, record: Json) => Promise<unknown>;
@@ -76,7 +76,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 				],
 			},
 			refusals: [
-				['requires-email', 'a subscriber without an email', 'email', { name: 'x' }],
+				['requires-email', 'a subscriber without an email address', 'email', { name: 'x' }],
 				['malformed', 'a malformed address', 'email', { email: 'smoke' }, 'open'],
 				['unique', 'the same address twice in a list', 'email', replaced, 'open'],
 				['unknown-meta', 'a meta key that is not a field', 'meta', unknownMeta, 'open'],
@@ -89,7 +89,7 @@ export function resourceChecks(names: RunNames, { callsOut }: { callsOut: boolea
 			replace: secondField,
 			refusals: [
 				['requires-name', 'a field without a name', 'name', { variable: `${field}_refused` }],
-				['unique', 'a second field of the same variable', 'variable', secondField, 'open'],
+				['unique', 'a second field with the same variable', 'variable', secondField, 'open'],
 			],
 		},
 		{
@@ -221,7 +221,7 @@ async function judgePaging(probe: Probe, path: string): Promise<string> {
 		number += 1;
 		const [back, onward] = [page.previous, page.next].map((link) => link && pageNumber(link));
 		if (number > 1 && back !== number - 1)
-			probe.fault(`the previous link of page ${number} leads to page ${back ?? 'none'}`);
+			probe.fault(`page ${number}: the previous page is ${back ?? 'null'}, not ${number - 1}`);
 		if (onward !== null && onward !== number + 1)
 			probe.fault(`the next link of page ${number} leads to page ${onward}`);
 		ids.push(...page.results.map(({ id }) => Number(id)));

@@ -82,7 +82,7 @@ export class Run {
 	async cleanUp(): Promise<Finished> {
 		const first = allChecks(this.#cx, this.#options).filter(({ id }) => preconditions.has(id));
 		await this.#check(first.map((check) => ({ ...check, isAsked: false })));
-		// `#checks` is empty if the preconditions pass, because the user did not select them.
+		// With `isAsked: false`, `#checks` contains only the preconditions that failed.
 		if (this.#checks.length > 0) return this.#finish();
 		const call = await this.#caller();
 		for (const thing of await this.#find(call, kinds, null))

@@ -40,7 +40,7 @@ export async function choicesOf(cx: CommandContext, of: RecordKind, known: Known
 	const { choices, hint } = await reads[of](cx, known);
 	const all: Named[] = [];
 	for await (const choice of choices) if (all.push(choice) >= mostRead) break;
-	if (all.length === 0) throw new UsageError(`no ${of} to choose`, { hint });
+	if (all.length === 0) throw new UsageError(`no ${of} to choose from`, { hint });
 	return async (typed) => [...matching(all, typed), ...(all.length < mostRead ? [] : asTyped(typed))];
 }
 

@@ -227,7 +227,7 @@ function* withAddressFaults(rows: Iterable<RejectedRow>, { columns }: Mapping): 
 const maxPlanned = 20;
 const maxKinds = 5;
 /**
- * An error that quotes a value differs in each row. Errors beyond this number are counted together, to limit memory.
+ * Errors that quote a value differ in each row. To limit memory, only this many different errors have their own count.
  */
 const maxErrors = 1_000;
 

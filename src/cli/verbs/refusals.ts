@@ -152,7 +152,7 @@ const resumeQueue = mailctl('engine', 'queue', 'resume');
 
 async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint> {
 	const { local } = await cx.connection();
-	return local !== null ? hint : [hint, ', on the machine that owns the database'];
+	return local !== null ? hint : [hint, ', on the machine with the database'];
 }
 
 export function senderless(cx: CommandContext, sender: Hint = mailctl('worker')): Promise<Hint> {

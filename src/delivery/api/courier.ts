@@ -1,6 +1,6 @@
 /**
  * Sends messages by calls to the API of a service. A call cannot be undone, so the store records each call before it
- * starts. The store records the outcome before the courier makes its next call.
+ * starts, and its outcome without delay.
  */
 
 import { type EmailKey, emailKey } from '../../api/address.js';

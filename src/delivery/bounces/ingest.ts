@@ -163,7 +163,7 @@ export function readReport(bytes: Buffer): Report {
 	return published ?? readExtract(new Extract(parseMail(bytes)));
 }
 
-/** Plain-text bounces may carry the fields of an automatic reply: `plain` tests only fields that bounces never have. */
+/** A mail is not a text bounce if it has a sign of an automatic reply that bounces never have (`plain`). */
 function readExtract(found: Extract): Report {
 	const { mail, sender } = found;
 	const formal =

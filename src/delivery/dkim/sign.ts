@@ -202,7 +202,7 @@ const signedIfPresent =
 
 interface SignedFields {
 	names: string[];
-	/** In the order of `names`. Fields with the same name are in reverse order of the mail (s.5.4.2). */
+	/** In the order of `names`. Of fields with the same name, the last one in the mail comes first (s.5.4.2). */
 	texts: string[];
 }
 

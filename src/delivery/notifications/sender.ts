@@ -186,7 +186,7 @@ class Sender {
 		this.#settlements.push({ settlement, delivery });
 	}
 
-	/** A sender repeats the call of a delivery without a stored outcome once the lease has ended. */
+	/** If the outcome of a call is never stored, a sender repeats the call once the lease has ended. */
 	async #write(settlements: DeliverySettlement[]): Promise<DeliverySettled[]> {
 		for (let tries = 1; ; tries += 1) {
 			try {

@@ -32,7 +32,7 @@ export function createSmtpCourier(options: SmtpCourierOptions): Courier {
 	) => {
 		const { verdict } = classify(conversation, isShared);
 		const { kind, reply } = conversation;
-		// While mailctl stops, it closes connections itself, so a break before the answer is not the server's fault.
+		// While mailctl stops, it closes connections, so a connection lost before the answer is not the server's fault.
 		const outcome: DeliveryOutcome =
 			isCutting && kind === 'broken' && reply.phase !== 'answer'
 				? { kind: 'released', why: 'drain' }

@@ -230,7 +230,7 @@ export class Dialogue {
 		this.#options.close();
 	}
 
-	/** Reports the oldest mail as broken, unless the server owes its next reply to an RSET or an empty message. */
+	/** Reports the oldest mail as broken, unless the next reply belongs to an RSET or an empty message. */
 	#end(reason: string): void {
 		this.#isEnded = true;
 		const [oldest, ...others] = this.#entries.splice(0);

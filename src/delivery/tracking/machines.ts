@@ -35,7 +35,7 @@ const knownPrograms: readonly KnownProgram[] = [
 		pattern:
 			/Barracuda|BitDefender|Cloudmark|Fortinet|FortiGuard|Forcepoint|McAfee|Mimecast|Netcraft|PhishTank|Proofpoint|SafeBrowsing|Safelinks|Sophos|Symantec|Trend ?Micro|urlscan|VirusTotal|WebSense|Zscaler/i,
 	},
-	// Office requests a link before it opens the browser. An open by Office counts, because a person reads in Outlook.
+	// Office requests a link before it opens the browser. Its opens count, because people read mail in Outlook.
 	{ reason: 'scanner', pattern: /\bms-?office\b|Microsoft Office/i, only: 'click' },
 	{ reason: 'headless', pattern: /Headless|PhantomJS|Puppeteer|Playwright|Selenium/i },
 	{ reason: 'program', pattern: /^$/ },
@@ -62,7 +62,7 @@ export function machineRequest({ kind, method, headers }: Visit): MachineReason 
 	return known?.reason ?? null;
 }
 
-/** No person opens a mail within two seconds of delivery. The store applies this limit to the time of delivery. */
+/** No person opens a mail within two seconds of delivery. The store counts them from `sent_at`. */
 export const tooSoon: Micros = 2 * microsPerSecond;
 
 /** Recognizes a scanner by clicks on several links of a message. Its first two clicks still count as a person's. */

@@ -51,8 +51,8 @@ type ActivationChange =
 	| { kind: 'refused'; errors: FieldErrors };
 
 /**
- * `is_active: true` lifts suppressions by unsubscriptions and soft bounces. Any other suppression refuses this change.
- * A PUT without `is_active` lifts nothing (api-decisions 14).
+ * `is_active: true` lifts the suppressions that unsubscriptions and soft bounces caused. If there is any other
+ * suppression, this function refuses the change. A PUT without `is_active` lifts nothing (api-decisions 14).
  */
 export function changeActivation(options: {
 	stored: Activation;

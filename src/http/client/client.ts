@@ -91,7 +91,7 @@ function createExchange(endpoint: Endpoint): WireExchange {
 
 const unknownService: Capabilities = { service: 'unknown', idempotentSend: false, ext: {} };
 
-/** Throws an error that may come from a proxy. Given `unknownService`, `send` would omit the idempotency key. */
+/** If a proxy may have sent the error, throws it. For `unknownService`, `send` would omit the idempotency key. */
 async function askCapabilities(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<Capabilities> {
 	const call = signal === undefined ? {} : { signal };
 	const root = { method: 'GET', path: openPaths.root, isRepeatable: true, call } as const;

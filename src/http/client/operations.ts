@@ -202,7 +202,7 @@ async function announceNext({ answer }: Success, call: Call | undefined): Promis
 	for (let turn = 0; turn < 2; turn += 1) await setImmediate();
 }
 
-/** Retries an unclear attempt only if the service knows idempotency keys. Otherwise mails could arrive twice. */
+/** If a send may have succeeded, retries only if the service knows idempotency keys, so that no mail is sent twice. */
 async function send(
 	endpoint: Endpoint,
 	capabilities: () => Promise<Capabilities>,

@@ -164,7 +164,7 @@ function policy(style: string, { logo }: Branding): string {
 	return `default-src 'none'; style-src 'sha256-${hash}';${pictures} form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 }
 
-/** A source expression has no query (CSP 3 s.2.3.1) and cannot name a single data URI. */
+/** A source expression has no query (CSP 3 s.2.3.1). It can allow all data URIs, but not a particular one. */
 function imageSource(logo: string): string {
 	if (logo.startsWith('data:')) return 'data:';
 	const { origin, pathname } = new URL(logo);

@@ -70,7 +70,7 @@ const headers = {
 	'Content-Type': 'image/gif',
 	'Content-Length': String(gif.length),
 	...commonHeaders,
-	// Some webmail sites load pictures of other sites only with this header.
+	// Some webmail sites load pictures from other sites only with this header.
 	'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 

@@ -164,7 +164,7 @@ const errorTexts = {
 	404: 'Nothing exists at this path.',
 	409: 'The current state does not allow the request, or the same request is in progress.',
 	413: 'The body is too large.',
-	415: 'The body is not JSON.',
+	415: 'The Content-Type or Content-Encoding is not supported.',
 	422: 'The Idempotency-Key was used for another request.',
 	429: 'Too many requests; Retry-After says when to try again.',
 	500: 'A bug, or a failure of the service.',

@@ -56,7 +56,7 @@ export function breakOff(connection: Connection, code: string, { metrics, log }:
 	if (last === undefined) closeLingering(connection);
 }
 
-/** Reads the head of the request in whose method the parser stopped. */
+/** Reads the head of the request whose HTTP method the parser rejected. */
 function readUnknown(error: Error): UnknownRequest | null {
 	const { rawPacket: packet, bytesParsed: stopped } = error as { rawPacket?: unknown; bytesParsed?: unknown };
 	if (!Buffer.isBuffer(packet) || typeof stopped !== 'number') return null;

@@ -145,7 +145,7 @@ function rawHeaders(
 /** Node writes a buffer separately from the head. It joins a string to the head, which is cheaper for a short body. */
 function end(outgoing: ServerResponse, body: HttpResponse['body'], octets: number): void {
 	if (body === null) outgoing.end();
-	// Node writes Latin-1 in a third of the time of UTF-8.
+	// Node writes Latin-1 in a third of the time that UTF-8 takes.
 	else if (typeof body === 'string') outgoing.end(body, octets === body.length ? 'latin1' : 'utf8');
 	else if (body.length > maxJoined) outgoing.end(body);
 	else outgoing.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1');

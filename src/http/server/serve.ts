@@ -118,7 +118,7 @@ function createServer(tls: ServerOptions['tls'], limits: Limits): Server {
 		tls === null
 			? createHttpServer(settings)
 			: createHttpsServer({ ...settings, ...tls, handshakeTimeout: limits.headersTimeoutMs });
-	// Node would silently drop headers beyond a count, even `Authorization`. `maxHeaderSize` limits all headers instead.
+	// Node would silently drop excess headers, even `Authorization`. `maxHeaderSize` limits their total size instead.
 	server.maxHeadersCount = 0;
 	return server;
 }

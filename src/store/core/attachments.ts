@@ -121,7 +121,7 @@ export async function dropContent(sql: Sql, content_sha256: string, now: Micros 
 	for (const { sha256 } of changes > 0 ? files : []) dropUnnamed(sql, sha256, now);
 }
 
-/** With `now`, the file expires a day later, because a send may name it. */
+/** Deletes a file that no content has. With `now`, it expires a day after `now` instead, because a send may name it. */
 export function dropUnnamed(sql: Sql, sha256: string, now: Micros | null): void {
 	const isUnnamed = 'NOT EXISTS (SELECT 1 FROM content_attachments WHERE sha256 = attachments.sha256)';
 	if (now === null) sql.write(`DELETE FROM attachments WHERE sha256 = ? AND ${isUnnamed}`, [sha256]);

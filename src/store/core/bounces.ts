@@ -65,7 +65,7 @@ async function assess(sql: Sql, report: ReturnedReport): Promise<Assessment> {
 	]);
 	if (isKnown) return { kind: 'known' };
 	if (message === null) return { kind: 'unmatched' };
-	// The worker that leased the message records the outcome soon, which would overwrite a state written now.
+	// The worker that leased the message will soon record its outcome, which would overwrite a state written now.
 	if (message.state === 'leased') return { kind: 'in_flight' };
 	const { cc, bcc } = readEnvelope(message.envelope);
 	const copies = new Set([...cc, ...bcc].map((text) => parseMailbox(text)?.key ?? emailKey(text)));
@@ -113,7 +113,7 @@ async function findMessage(sql: Sql, { message }: ReturnedReport): Promise<Retur
 	return row === undefined || row.to_key === erasedAddress ? null : row;
 }
 
-/** Returns null for a recorded bounce or complaint of `to`, and for a soft bounce of `to` after a hard one. */
+/** Returns null if this bounce or complaint of `to` is known, or if a soft bounce of `to` follows a hard one. */
 function effectOf(
 	told: ReadonlySet<string>,
 	report: ReturnedReport,

@@ -341,7 +341,7 @@ async function eraseCopies(sql: Sql, address: EmailKey, addresses: readonly stri
 	}
 }
 
-/** Columns with text or JSON that may contain an address. They have few rows, so an erasure reads every row. */
+/** Columns whose text or JSON may contain an address. Their tables have few rows, so an erasure reads every row. */
 const textTables = [
 	{ table: 'idempotency_keys', name: 'answer', key: ['scope', 'key'], where: 'TRUE' },
 	{ table: 'import_acks', name: 'ack', key: ['import_seq', 'first'], where: 'TRUE' },

@@ -326,7 +326,7 @@ function isDue({ dialect }: Sql, lane: string): string {
 	)`;
 }
 
-/** How long a machine may be off. If the clock is further ahead of `provenTime`, planned campaigns wait. */
+/** How long a machine may be off. If the clock is more than this ahead of the proven time, planned campaigns wait. */
 const longestOff: Micros = 31 * microsPerDay;
 
 async function withOpenWindow(

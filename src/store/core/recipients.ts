@@ -56,7 +56,7 @@ export class Recipients {
 		this.#known = known;
 	}
 
-	/** Deactivates subscribers even if the suppression exists: a user may have reactivated one. */
+	/** Deactivates subscribers even if the suppression is stored already: a user may have reactivated them since. */
 	add(wanted: WantedSuppression, now: Micros): Addition {
 		const { address, reason, list_id, source, created_at, expires_at } = wanted;
 		const { suppressions, subscribers } = this.#of(address);
@@ -232,7 +232,7 @@ export async function carryUnsubscription(
 	recipients.write();
 }
 
-/** Widens suppressions of a deleted list to all lists, because a new list may have the same people. */
+/** Makes suppressions of a deleted list apply to all lists, because a new list may contain the same addresses. */
 export async function widenToAllLists(
 	sql: Sql,
 	{ list_id, now }: { list_id: number; now: Micros },

@@ -273,8 +273,8 @@ function addToSums(sql: Sql, ids: string): void {
 }
 
 /**
- * Deletes a submission that has no messages left. If a campaign or a link in its mails needs the submission, empties it
- * instead.
+ * Deletes a submission that has no messages left. Only empties it if it belongs to a campaign, or if its mails link to
+ * pages of this server.
  */
 async function dropSubmission(
 	sql: Sql,
@@ -347,7 +347,7 @@ async function keepLinks(
 		const usesPage = variableNames(parseUsed(row.used) ?? []).some((name) => pages.includes(name));
 		const hasPage = row.type === 'BULK' || named.get(row.content_sha256) !== null || usesPage;
 		if (!hasPage) without.add(row.seq);
-		// Keep only mails sent by SMTP (`fence` 0: never leased), because a send API serves the pages of its mails itself.
+		// Nobody got a mail that was never leased (`fence` 0). A send API serves the pages of its mails itself.
 		else if (row.fence > 0 && row.courier === 'smtp' && row.to_key !== erasedAddress) kept.push(row);
 	}
 	sql.write(

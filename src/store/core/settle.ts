@@ -260,7 +260,7 @@ export function createSettling(sql: Sql) {
 			if (row === undefined) return;
 			if (!isAgain) {
 				sql.write(
-					// Uses the index messages_due. An interrupted --retry-unknown left these messages waiting.
+					// An interrupted --retry-unknown made these messages due. Uses the index messages_due.
 					`UPDATE messages
 					SET state = 'uncertain', wake_at = NULL
 					WHERE lane = ? AND wake_at IS NOT NULL AND attempts > 0 AND state IN ('queued', 'deferred')`,

@@ -79,7 +79,7 @@ export interface Sql {
 	readonly secrets: Secrets;
 	/** Counters with many writers have a row per shard. This connection writes only to this shard. */
 	readonly shard: number;
-	/** Makes the operation run alone in the project. On PostgreSQL, an operation with a shared lock starts again. */
+	/** Makes the operation run alone in the project. PostgreSQL restarts it if its lock is shared. */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;

@@ -255,7 +255,7 @@ export class Database {
 		const settings = [
 			set('search_path', `"${place.schema}"`),
 			set('lock_timeout', lockTimeoutMs),
-			// If a client's machine is lost, the server releases its locks before other transactions time out.
+			// If a client's machine is lost, the server releases the client's locks before other transactions time out.
 			set('idle_in_transaction_session_timeout', Math.ceil(lockTimeoutMs / 2)),
 		];
 		return [

@@ -53,7 +53,7 @@ export interface OpenOptions {
 	role?: string;
 	lockTimeoutMs?: number;
 	onLocked?: (() => () => void) | undefined;
-	/** How long an event of an open or a click may wait to share a commit; 200 ms by default. */
+	/** How long the event for an open or a click may wait to share a commit; 200 ms by default. */
 	eventDelayMs?: number;
 	/** `apart`: a timer checkpoints the log, so that no commit has to. */
 	upkeep?: 'apart' | 'with_commits';

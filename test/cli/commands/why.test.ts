@@ -108,8 +108,8 @@ describe('mailctl why', () => {
 		expect(await Promise.all(['x', 'y', 'z', 'u', 'v'].map(said))).toEqual([
 			'x@e.org gets no mail: an import suppressed the address on 2026-11-03 (bounced).',
 			'y@e.org gets no mail: an import suppressed the address on 2026-11-03 (complaint).',
-			'z@e.org gets no bulk mail of any list: an import suppressed the address on 2026-11-03.',
-			'u@e.org gets no bulk mail of any list: an import suppressed the address on 2026-11-03 (unsubscribed).',
+			'z@e.org gets no bulk mail from any list: an import suppressed the address on 2026-11-03.',
+			'u@e.org gets no bulk mail from any list: an import suppressed the address on 2026-11-03 (unsubscribed).',
 			'v@e.org gets no mail: the API or a command suppressed the address on 2026-11-03 (bounced).',
 		]);
 	});

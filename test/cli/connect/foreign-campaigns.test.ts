@@ -467,7 +467,7 @@ describe('a stored campaign for another service', () => {
 		expect(await openCampaigns(elsewhere.service, desk.folder).page({})).toMatchObject({ count: 0 });
 	});
 
-	it('can be read but not changed while another process works on it', async () => {
+	it('can be read but not changed while another process is working on it', async () => {
 		const desk = await setUp();
 		const { id } = await desk.campaigns.open('job', plain);
 		const second = openCampaigns(desk.service, desk.folder);

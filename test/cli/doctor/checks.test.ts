@@ -157,7 +157,7 @@ describe('--name-server', () => {
 		...['127.0.0.1:53x', '[::1]x', '[127.0.0.1]:53', '', 'ns.example.com', 'ns.example.com:53'],
 	])('rejects "%s" and prints the format', (server) => {
 		const refusal = new UsageError(
-			`--name-server: "${server}" is not an IP address, alone or with a port of 1 to 65535`,
+			`--name-server: "${server}" is not an IP address, with or without a port from 1 to 65535`,
 			{ hint: '--name-server 192.0.2.53, 192.0.2.53:5353 or [2001:db8::53]:53' },
 		);
 		expect(() => createNames(server)).toThrow(refusal);

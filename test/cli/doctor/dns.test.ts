@@ -31,7 +31,7 @@ describe('doctor’s check of DKIM', () => {
 		expect(await found('dns.dkim')).toEqual([
 			{
 				level: 'warning',
-				message: 'mail from example.com is not signed here, and large providers require a signature',
+				message: 'mailctl does not sign mail from example.com, but large providers require a signature',
 				fix: `mailctl --db ${project.db} engine dkim add --domain example.com --selector s1`,
 			},
 		]);
@@ -175,7 +175,7 @@ describe.each([
 			{
 				check: 'dns.dkim',
 				level: 'warning',
-				message: 'mail from example.com is not signed here, and large providers require a signature',
+				message: 'mailctl does not sign mail from example.com, but large providers require a signature',
 				fix: `mailctl --db ${project.db} engine dkim add --domain example.com --selector s1`,
 			},
 			{ check: 'dns.spf', ...skipped },

@@ -272,7 +272,7 @@ describe('doctor’s check of the queue', () => {
 		expect(await found(db, 'queue.paused')).toMatchObject([
 			{
 				message: expect.stringMatching(
-					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 messages wait and may have been sent since the backup$/,
+					/^it was paused by engine restore at .* UTC: restored from .*\.backup of [\d: -]+UTC: 3 waiting messages may have been sent since the backup$/,
 				),
 				fix: [
 					'messages sent after the backup are queued again: cancel them, then resume:',

@@ -71,8 +71,8 @@ export const restore = command({
 	summary: 'replace the database with a backup',
 	description:
 		'Checks the backup, and keeps the old database as FILE.db.before-restore-TIME. First stop all processes ' +
-		'that use the database. The queue of the restored database is paused: cancel messages that were sent after the ' +
-		'backup, then run `engine queue resume`. Encrypted secrets need their key (MAILCTL_KEY_FILE).',
+		'that use the database. Messages that were sent after the backup are queued again, but the queue is paused: ' +
+		'cancel them, then run `engine queue resume`. Encrypted secrets need their key (MAILCTL_KEY_FILE).',
 	args: [{ name: 'file', summary: 'a file that `engine backup` wrote', of: 'file', ask: 'Backup:' }],
 	writes: true,
 	severity: 'severe',
@@ -151,7 +151,7 @@ async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplace
 	const first =
 		waiting === 0
 			? ''
-			: 'cancel messages that were sent after the backup (messages list, messages cancel), then ';
+			: 'cancel waiting messages that were already sent (messages list, messages cancel), then ';
 	await cx.hint([first, mailctl('engine', 'queue', 'resume')]);
 }
 

@@ -44,7 +44,7 @@ const ingest = command({
 		'mailctl engine bounces ingest bounce.eml --dry-run -o json',
 	],
 	// If a mail server pipes a mail to this command, exit code 75 (EX_TEMPFAIL) makes the server try again. After other
-	// codes, the mail server rejects the mail, and the mail is lost. Only a person sends Ctrl-C, so Ctrl-C ends with 130.
+	// codes, the server rejects the mail, and the mail is lost. Only a person presses Ctrl-C, so Ctrl-C ends with 130.
 	whenStopped: (reason, { args }) =>
 		inputName(args.source) === '-' && reason instanceof CliError && reason.exit !== exits.interrupted
 			? tryLater(`stopped before all mails were recorded (${reason.message})`, reason)

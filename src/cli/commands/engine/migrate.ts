@@ -31,7 +31,7 @@ export const migrate = command({
 	description:
 		'Stop `serve` and `worker` first: neither database works until all rows are copied and compared. ' +
 		'Everything moves with its ids; encrypted secrets keep their key. If the move is interrupted, run ' +
-		'the same command again, or cancel the move with --undo. Afterwards the old database refuses every command.',
+		'the same command again, or cancel the move with --undo. After the move, the old database refuses every command.',
 	options,
 	writes: true,
 	severity: 'mild',

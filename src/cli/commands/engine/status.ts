@@ -52,7 +52,7 @@ export const status = command({
 	summary: 'show the contents and the set-up of the database',
 	description:
 		'`webhooks_stopped` are webhooks whose target answered 410; `webhooks update` or `webhooks replay` ' +
-		'starts them again. `size` is the disk usage in bytes, estimated above 128 MiB. `retention.frees` is ' +
+		'starts them again. `size` is the disk usage in bytes, estimated if the database is larger than 128 MiB. `retention.frees` is ' +
 		'the space that the next deletion frees, or that keep_messages 400d would free if everything is kept.',
 	columns,
 	output:
@@ -89,7 +89,7 @@ const stats = command({
 	name: 'stats',
 	summary: 'show waiting messages, and why they wait',
 	description:
-		'Shows why nothing is sent, how many messages are due or wait for a limit, the workers, the domains that defer mail, ' +
+		'Shows why nothing is sent, how many messages are due, how many of them a limit delays, the workers, the domains that defer mail, ' +
 		'the times of the first and the last message that each limit delays, and the most frequent replies to mails of the last seven days. ' +
 		'Leaves out the limits that --rate sets. Reads every waiting message.',
 	output:

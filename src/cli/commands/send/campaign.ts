@@ -310,7 +310,7 @@ async function releaseOnce({ place, session }: CampaignRun, expect_count: number
 		// A 5xx from the service itself means that the release has ended, so the state will not change.
 		const isError = error.http !== null && error.http.status >= 500;
 		if (state !== null && isError && !error.unanswered) throw error;
-		const message = `the campaign may or may not be released: ${error.message}`;
+		const message = `the campaign may or may not have been released: ${error.message}`;
 		throw new CliError('uncertain', exits.uncertain, message, {
 			hint: [mailctl('campaigns', 'resume', session.key), ': no recipient gets the message twice'],
 			cause: error,

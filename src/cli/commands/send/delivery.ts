@@ -319,7 +319,7 @@ export async function afterAcceptance(
 	}
 }
 
-/** Makes a passed deadline not retryable, because another run of the command may send twice. */
+/** Makes the error of a passed deadline non-retryable, because another run of the command could send twice. */
 export function endOfSend(reason: unknown): unknown {
 	if (!(reason instanceof DeadlinePassed)) return reason;
 	return new CliError(reason.code, reason.exit, reason.message, { cause: reason });

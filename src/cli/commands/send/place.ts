@@ -39,7 +39,7 @@ export interface CampaignPlace {
 }
 
 /**
- * Returns the campaigns of a local database if the target has no campaigns. Call this function once per command,
+ * If the target does not support campaigns, returns those of a local database. Call this function once per command,
  * because its result holds the locks. Without a lock, two processes that stage one campaign would overwrite each
  * other's rows.
  */

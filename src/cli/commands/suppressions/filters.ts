@@ -45,7 +45,7 @@ export const filterOptions = {
 export const expiresOption = {
 	kind: 'text',
 	placeholder: 'DATE|DUR',
-	summary: 'end the suppression after 30d or 12h, or when a day begins: tomorrow',
+	summary: 'end the suppression after a time (30d, 12h) or when a day begins (tomorrow)',
 } as const;
 
 type Filters = OptionValues<typeof filterOptions>;

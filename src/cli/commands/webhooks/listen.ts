@@ -88,7 +88,7 @@ export const listen = command({
 				const types = type.length > 0 ? type : webhookTypes;
 				await register(cx, api, made, { url, types });
 				if (test) await sendTest(cx, api, made, inbox);
-			} else await cx.hint('--register creates a webhook for this address until the command ends');
+			} else await cx.hint('--register creates a webhook that calls this address until the command ends');
 			await showArrivals(cx, inbox, { columns, lineOf });
 		} finally {
 			await unregister(cx, api, made);

@@ -330,7 +330,7 @@ export function bouncedGroups(only = everything): string {
 export interface Figure {
 	table: string;
 	columns: readonly string[];
-	/** The check compares sums by these columns, because erasures and late bounces change the other columns. */
+	/** `checkCounts` compares sums by these columns, because erasures and late bounces change the other columns. */
 	key: readonly string[];
 	sums: readonly string[];
 	counted(dialect: Dialect): string;

@@ -57,7 +57,7 @@ function whyFinal({ to_key, campaign_state, dropped_at }: ActedOn): string | nul
 	return dropped_at === null ? null : 'has no text any more: keep_bodies deleted it';
 }
 
-/** Removes the earlier sending from the figures, because the retry counts as sent again. */
+/** Removes the earlier sending from the figures, so that the figures count a retried message once. */
 async function forgetSending(sql: Sql, { id, sent_at, tag, campaign }: ActedOn): Promise<void> {
 	if (sent_at === null) return;
 	const bounced = await sql.get<{ soft: Micros | null; hard: Micros | null }>(

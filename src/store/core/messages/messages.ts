@@ -299,7 +299,7 @@ async function eventsOf(
 		}));
 }
 
-/** Only counted bounces of the message's recipient have an event. The event has the same time and stores the reply. */
+/** The reply comes from the event with the same time. Only counted bounces of the message's recipient have an event. */
 async function reportsOf(sql: Sql, id: number): Promise<MessageReport[]> {
 	const rows = await sql.all<Omit<MessageReport, 'at'> & { at: Micros }>(
 		`SELECT r.at, r.event, e.smtp_code AS code, e.diagnostic
@@ -494,7 +494,7 @@ const overStates: ReadonlySet<MessageState> = new Set(['sent', 'bounced', 'faile
 /** Ids may be out of creation order by up to this time, because clocks differ and transactions overlap. */
 const disorder: Micros = microsPerDay;
 
-/** Returns a lower bound for `key` of messages created after `since`. A release counts as creation of its messages. */
+/** Returns a lower bound for `key` of messages created after `since`. A campaign's messages count from its release. */
 async function firstSince(sql: Sql, table: string, key: string, since: Micros): Promise<number> {
 	const opened = await sql.get<{ at: Micros | null }>(
 		'SELECT min(created_at) AS at FROM campaigns WHERE released_at >= ?',

@@ -87,7 +87,7 @@ describe('send on a mailctl server', () => {
 		const { code, stderr } = await run([...toAnn, '--wait-timeout', '7s', '-o', 'table']);
 		expect(code).toBe(12);
 		expect(stderr).toMatch(
-			/^warning: nothing is sent\nhint: no worker is running: mailctl .*worker, on the machine that owns the\s+database\n/,
+			/^warning: nothing is sent\nhint: no worker is running: mailctl .*worker, on the machine with the\s+database\n/,
 		);
 	});
 

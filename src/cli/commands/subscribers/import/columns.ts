@@ -24,7 +24,7 @@ export async function mapColumns(cx: CommandContext, table: Table, options: Impo
 			hintOf(mapped.findings, holdingAddresses(table.header, sampled), fields),
 		);
 	if (options.stateWords.length > 0 && mapped.mapping.states === undefined)
-		throw new UsageError('--state-words has no column to read', { hint: 'add --map COLUMN=state' });
+		throw new UsageError('--state-words needs a column of states', { hint: 'add --map COLUMN=state' });
 	return mapped.mapping;
 }
 

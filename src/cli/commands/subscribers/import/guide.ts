@@ -11,7 +11,7 @@ import { wordOfList } from '../../../verbs/resolve.js';
 import { type ImportOptions, importOptions } from '../import.js';
 import { headerOptions, holdingAddresses, sample } from './columns.js';
 
-/** A table with more findings probably has another delimiter, so do not ask about each. */
+/** With more findings, the table was probably read with a wrong delimiter, so do not ask about each. */
 const mostQuestions = 30;
 
 /** Findings that an answer can resolve. Others are faults of the file or of the command line. */
