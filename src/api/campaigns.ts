@@ -257,7 +257,7 @@ export interface CampaignOpening {
 }
 
 /**
- * Which campaigns prevent a new one with the same mail and recipients. `sent`: campaigns that are unfinished or were
+ * The campaigns that prevent a new one with the same mail and recipients. `sent`: campaigns that are unfinished or were
  * released in the last 24 hours. `repeated`: the campaigns of `sent` that repeat an earlier campaign. `repeating`:
  * unfinished campaigns that repeat an earlier campaign.
  */

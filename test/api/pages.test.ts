@@ -102,7 +102,7 @@ describe('an iteration over slices', () => {
 		]);
 	});
 
-	test('ignores the error of a request with a wrong next key, and throws every other error', async () => {
+	test('ignores the error of an early request whose key proves wrong, but throws every other error', async () => {
 		const asked: string[] = [];
 		const slices = iterateSlices<string, { next: string | null }>('a', async (key, onNext) => {
 			asked.push(key);

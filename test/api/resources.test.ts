@@ -163,7 +163,7 @@ describe('a send call', () => {
 	)('may set the header %s', (name) =>
 		expect(sendFields.parse({ ...send, headers: { [name]: 'x' } }).kind).toBe('valid'));
 
-	test.each([201, 600, 990])('may not set a header name with %i characters', (length) => {
+	test.each([201, 600, 990])('may not set a header whose name has %i characters', (length) => {
 		const name = 'X'.repeat(length);
 		expect(errorsOf(sendFields.parse({ ...send, headers: { [name]: 'x' } }))).toEqual({
 			headers: { [name]: ['The name of a header may have at most 200 characters.'] },

@@ -33,7 +33,7 @@ describe('texts stored as bytes', () => {
 		expect(read(written(texts))).toEqual(texts);
 	});
 
-	it('replace older texts in the same memory if the caller resets the count to 0', () => {
+	it('replace older texts in the same memory if the caller resets the text count to 0', () => {
 		const old = written(Array.from({ length: 3_000 }, (_, n) => `something long ${n}`));
 		const again = written(['a', 'b'], { ...old, count: 0 });
 		expect(read(again)).toEqual(['a', 'b']);

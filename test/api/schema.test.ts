@@ -115,7 +115,7 @@ describe('a field set', () => {
 		});
 	});
 
-	test('reads only own keys of an object', () => {
+	test('reads only an object’s own keys, not inherited ones', () => {
 		const inherited: unknown = Object.create({ a: 'inherited' });
 		expect(pair.parse(inherited, 'create').kind).toBe('invalid');
 		const hostile: unknown = JSON.parse('{"a":"x","__proto__":{"c":1},"constructor":1}');

@@ -121,7 +121,7 @@ describe('names that Tab completes', () => {
 		expect(await words({ run }, 'lists', 'get', '.')).toBe('A\n');
 	});
 
-	it('exclude unreleased campaigns, and appear once if two records share a name', async () => {
+	it('exclude a campaign that send staged and deleted, and appear once if two records share a name', async () => {
 		const home = await makeHome();
 		const run = (argv: readonly string[]) => cli(argv, { env: { HOME: home } });
 		await run(['engine', 'init', '--sender', 'news@example.com', '--smtp', 'smtp://127.0.0.1:9']);

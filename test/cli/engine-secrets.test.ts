@@ -216,7 +216,7 @@ describe('while a server runs, engine secrets', () => {
 		expect(stored().filter((text) => text.startsWith('wrapped:'))).toEqual([]);
 	});
 
-	it('wrap succeeds if the table processes is empty, but /readyz then fails and send names the cause', async () => {
+	it('wrap succeeds if the processes table is empty, but /readyz then fails and send names the cause', async () => {
 		expect((await fetch(`${server.baseUrl}/readyz`)).status).toBe(200);
 		await eventually(async () => {
 			const db = new Database(project.db);

@@ -244,7 +244,7 @@ describe('the examples in the help', () => {
 		expect(without).toEqual([]);
 	});
 
-	it('of a group consist of two or three examples of the group’s commands', async () => {
+	it('of a group are two or three of the examples of its commands', async () => {
 		const groups = (await Promise.all(tree.map(loadNode))).flatMap(groupsOf);
 		for (const group of groups.filter(({ self }) => self === undefined)) {
 			const { name, examples: shown = [] } = group;

@@ -162,7 +162,7 @@ describe('a name with line breaks', () => {
 });
 
 describe('all commands', () => {
-	it('do not redefine global flags, and have a summary', async () => {
+	it('have a summary and do not redefine global flags', async () => {
 		for (const { node, path } of await allCommands()) {
 			for (const [key, spec] of Object.entries(node.options)) {
 				const flag = `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

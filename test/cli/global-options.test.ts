@@ -113,13 +113,13 @@ describe('an option that is given twice', () => {
 		takesValue(spec) ? [flagOf(key)] : [],
 	);
 
-	it.each(valued)('is rejected even if one copy stands before the command: %s', async (flag) => {
+	it.each(valued)('is rejected even if one copy precedes the command: %s', async (flag) => {
 		const words = ['lists', 'list'];
 		expect(await cli([...words, flag, '1', flag, '2'], { connect })).toEqual(twice(flag));
 		expect(await cli([flag, '1', ...words, `${flag}=2`], { connect })).toEqual(twice(flag));
 	});
 
-	it('is rejected even with one short and one long name, but accepted if it takes no value', async () => {
+	it('is rejected even as -p and --profile, but accepted if it takes no value', async () => {
 		expect(await cli(['lists', 'list', '-p', 'a', '--profile', 'b'])).toEqual(twice('--profile'));
 		expect(await cli(['-o', 'json', 'lists', 'list', '-o', 'csv'])).toMatchObject({ code: 2 });
 		const quiet = ['-q', 'lists', 'list', '-q', '--all', '--all', '--json', '--json'];

@@ -23,7 +23,7 @@ describe('an update', () => {
 			'nothing to change: give one of --url, --type, --login, --password-file, --password-stdin, --auth, --no-auth',
 	};
 
-	it('is tested below for every update command', () => {
+	it('has an expected error in this file for every update command', () => {
 		expect(updates.map(({ path }) => path)).toEqual(Object.keys(texts));
 	});
 

@@ -95,7 +95,7 @@ describe('a missing value', () => {
 		expect(person.stdout).toContain('ann@example.com');
 	});
 
-	it('is looked up by an equal name first, then by the beginning of a name, then by any part of a name', async () => {
+	it('is looked up by the exact name first, then by the beginning of the name, then by any part of it', async () => {
 		const { run, json, file } = await makeProject();
 		for (const name of ['L', 'Big S', 'Subscribed', 'S', 'Subscribers'])
 			await json(['lists', 'create', '--name', name, '--email-reason', 'r']);

@@ -66,7 +66,7 @@ describe('--query', () => {
 		await project.json(['lists', 'delete', 'Quiet', '--confirm', 'Quiet']);
 	});
 
-	it('with a failing expression makes a read exit with 2, but only adds a warning to a change', async () => {
+	it('with a failing expression makes mailctl exit with 2 after a read, but only warn after a change', async () => {
 		expect(await asked('sum(@)')).toMatchObject({
 			code: 2,
 			stdout: '',

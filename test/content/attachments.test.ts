@@ -115,7 +115,7 @@ describe.skipIf(!hasPython)('the MIME structure of a message with files', () => 
 	});
 });
 
-it('a message keeps the name and bytes of a file, and its lines are ASCII of at most 998 characters', async () => {
+it('a message preserves a file’s name and bytes, and consists of ASCII lines of at most 998 characters', async () => {
 	const name = fc
 		.string({ unit: 'binary', minLength: 1, maxLength: 60 })
 		.map((given) => given.replace(/[\p{C}\p{Z}/\\]/gu, ''))
@@ -157,7 +157,7 @@ it('messages share the encoded bytes of files', async () => {
 	expect(of()).toBeDefined();
 });
 
-describe('the hash of a content', () => {
+describe('the content hash', () => {
 	const plain = { subject: 'S', text: 'T', html: null, disable_inline: false };
 	const { bytes: _, ...named } = report;
 	it.each([

@@ -16,7 +16,7 @@ function counted(maxBytes: number): { get: (name: string) => Promise<unknown>; r
 	return { get: (name) => cache.get(name, styled), runs: () => runs };
 }
 
-it('the cache compiles a content only once for simultaneous and later requests', async () => {
+it('the cache compiles the same content only once for simultaneous and later requests', async () => {
 	const { get, runs } = counted(1e6);
 	const [first, second] = await Promise.all([get('a'), get('a')]);
 	expect(second).toBe(first);
@@ -53,7 +53,7 @@ it('the cache counts the size of the HTML after CSS is inlined', async () => {
 	expect(runs).toBe(3);
 });
 
-it('the hash of a content depends on each of its parts', () => {
+it('the content hash depends on each part of the content', () => {
 	const hashes = [
 		content({}),
 		content({ text: '' }),

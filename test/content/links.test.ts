@@ -155,7 +155,7 @@ describe('the pixel', () => {
 			'<body>a</body><a href="https://x.y/">b</a>',
 			`<body>a${pixel}</body><a href="https://m.test/c/T0">b</a>`,
 		],
-	])('in %j stands before the last </body>, or at the end if there is none', async (html, expected) => {
+	])('in %j is inserted before the last </body>, or at the end if there is none', async (html, expected) => {
 		expect(await tracked(html)).toBe(expected);
 	});
 });

@@ -141,7 +141,7 @@ describe('header fields', () => {
 		expect(message.split('\r\n').every((line) => line.length <= 78)).toBe(true);
 	});
 
-	it('fold after the colon if the name and the value do not fit one line', async () => {
+	it('fold after the colon if the name and the value do not fit on one line', async () => {
 		const message = await written(
 			{ text: 'x' },
 			{ headers: { [`X-${'n'.repeat(198)}`]: 'w'.repeat(900), 'X-Short': 'w'.repeat(75) } },

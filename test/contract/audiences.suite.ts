@@ -98,7 +98,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				['created>2026-03-10', 0],
 				['created<2026-03-10T12:00:01', 2],
 				['created<2026-03-10T12:00:00', 0],
-			])('with the condition %s include %i of two active people', async (condition, staged) => {
+			])('include people who match %s: %i of two active people', async (condition, staged) => {
 				const counts = await foresee({ where: [condition] });
 				expect(counts.staged).toBe(staged);
 				const reason = { code: 'condition', detail: condition, count: 2 - staged };
@@ -129,7 +129,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				expect((await stage(audience, ids)).byList).toEqual(foreseen);
 			});
 
-			it('with where_opened or where_not_opened cover only recipients of the given campaign, and ignore opens by bots', async () => {
+			it('include only recipients of the campaign in where_opened or where_not_opened, and ignore opens by bots', async () => {
 				const list = await newList('Openers', [
 					['opened@example.com', {}],
 					['silent@example.com', {}],
@@ -217,7 +217,7 @@ export function audiencesSuite(name: string, open: () => Promise<AudienceSubject
 				[{ window: '09:00-18:00' }, null],
 				[{ window: '09:00-12:00' }, '2026-03-11T08:00:00.000000'],
 				[{ window: '22:00-06:00', at: '2026-03-11 06:00' }, '2026-03-11T21:00:00.000000'],
-			])('for the request %j have %s as opens_at', async (request, opens_at) => {
+			])('for the request %j set opens_at to %s', async (request, opens_at) => {
 				expect(await audiences.plan(request)).toMatchObject({ window: request.window, opens_at });
 			});
 

@@ -109,7 +109,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				]);
 			});
 
-			it('repeat the answer to a repeated batch, reject a gap between batches, and reopen at their position', async () => {
+			it('repeat the answer to a repeated batch, reject a gap between batches, and report their position when reopened', async () => {
 				const list = await newList();
 				const key = unique('key');
 				const { id } = await ext.imports.open(key, spec(list.id));
@@ -340,7 +340,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 				await refuses(ext.exports.slice(list.id, { after: -1, limit: 1 }), 'invalid');
 			});
 
-			it('return subscribers as tuples with the same values as their records', async () => {
+			it('return the same values whether subscribers are tuples or records', async () => {
 				const [exports, tuples, list] = [ext.exports, ext.tuples, await newList()];
 				for (const name of ['a', '"b", \u2028 <é>', 'c'])
 					await api.subscribers(list.id).create({ email: `${name.charCodeAt(0)}@example.com`, name });
@@ -728,7 +728,7 @@ export function extensionsSuite(name: string, open: () => Promise<Subject>): voi
 			});
 		});
 
-		it('return the messages and suppressions after a page’s cursor, in the order of the pages', async () => {
+		it('continue a page of messages or suppressions from its cursor, in the same order', async () => {
 			const [messages, suppressions] = [ext.messages, ext.suppressions];
 			const mail = { from: subject.sender, subject: 's', text_body: 't' };
 			for (const at of [1, 2, 3, 4, 5]) {

@@ -60,7 +60,7 @@ it('the composer tells the queue when it begins and ends a large or suspect mess
 	]);
 });
 
-it('the composer gives a message to a thread only before the worker calls compose for that message', async () => {
+it('the composer gives threads no message for which compose was already called', async () => {
 	const given: string[][] = [];
 	const html = { ...submission.content, text: null, html: '<p>Hi #k#</p>', disable_inline: true };
 	const composer = new Composer({

@@ -78,7 +78,7 @@ describe('a mail server that refuses the sender', () => {
 		['answer', 'dot', '554 Message rejected: Email address is not verified'],
 		['answer', 'dot', '554 5.2.252 SendAsDenied'],
 	];
-	it.each(ways)('pauses the queue until a mail is sent (phase %s): %s %s', async (name, phase, answer) => {
+	it.each(ways)('pauses the queue until it accepts mail (phase %s): %s %s', async (name, phase, answer) => {
 		let isRefusing = true;
 		const { memory, pool: own } = await start(
 			{ on: (at) => (at === phase && isRefusing ? { answer } : undefined) },
@@ -111,7 +111,7 @@ describe('a mail server that refuses the sender', () => {
 		expect(memory.states()).toEqual({ sent: 20, deferred: 20 });
 	});
 
-	it('has no stored refusals after it accepts a mail, even if it refused one while a run read the pauses', async () => {
+	it('has no refusals in the store after it accepts a mail, even if one came while a run read the pauses', async () => {
 		const { queue, pauses } = createMemoryQueue({ to: [] });
 		const queuePauses = async () => {
 			await breaker.refused('550 5.7.1 Not from you');

@@ -59,7 +59,7 @@ describe('the table of replies', () => {
 			'550 5.1.1 User unknown',
 			'552 5.3.4 Too big',
 		],
-	])('reads "%s" to MAIL as a refusal of the sender', (raw) => {
+	])('reads "%s" as a refusal of the sender, at MAIL', (raw) => {
 		expect(judge('refused', 'mail', raw)).toBe('sender');
 	});
 

@@ -166,7 +166,7 @@ describe('the built program', () => {
 	it.each([
 		'20.18.3',
 		'22.13.1',
-	])('rejects Node %s in one line before anything is loaded', async (version) => {
+	])('rejects Node %s with exit code 2 and a one-line error', async (version) => {
 		const preload = join(home, 'old-node.cjs');
 		await writeFile(
 			preload,

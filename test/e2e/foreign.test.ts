@@ -177,7 +177,7 @@ describe('on another service', () => {
 	const pathLength = (call: string) =>
 		Math.max(...commands.map(({ path }) => (`${call} `.startsWith(`${path} `) ? path.split(' ').length : 0)));
 
-	it('engine, messages, suppressions and templates have one untested command: engine bounces explain', () => {
+	it('every command of engine, messages, suppressions and templates is tested, except engine bounces explain', () => {
 		const known = new Set([...ours, ...machine].map(pathOf));
 		const missing = commands.filter(({ path }) => /^(engine|messages|suppressions|templates) /.test(path));
 		expect(missing.filter(({ path }) => !known.has(path)).map(({ path }) => path)).toEqual([

@@ -34,7 +34,7 @@ describe.skipIf(missing !== null)(
 		};
 		const all = () => json('subscribers', 'list', '-l', '1', '--all');
 
-		it('"create --if-exists update" changes a person whose address is stored in another case', async () => {
+		it('"create --if-exists" finds the subscriber even if the case of the address differs', async () => {
 			const words = ['subscribers', 'create', '-l', '1', '--email', 'p3@EXAMPLE.com', '--name', 'Three'];
 			expect(await json(...words, '--if-exists', 'update')).toMatchObject({
 				email: 'P3@Example.com',
@@ -47,13 +47,13 @@ describe.skipIf(missing !== null)(
 			expect(await all()).toHaveLength(35);
 		});
 
-		it('get and find accept an address in another case', async () => {
+		it('get and find ignore the case of an address', async () => {
 			expect(await json('subscribers', 'get', 'p4@example.com', '-l', '1')).toMatchObject({ name: 'P4' });
 			expect(await json('subscribers', 'find', 'p4@example.com')).toMatchObject([{ name: 'P4', list_id: 1 }]);
 			expect(await call('subscribers', 'get', '4@example.com', '-l', '1')).toMatchObject({ code: 3 });
 		});
 
-		it('an import of an address in another case updates the subscriber, and adds no row', async () => {
+		it('an import updates the subscriber even if the case of the address differs, and adds no row', async () => {
 			await writeFile(join(home, 'few.csv'), 'email,name\np5@example.com,Five\n');
 			expect(await json('subscribers', 'import', join(home, 'few.csv'), '-l', '1')).toMatchObject({
 				created: 0,

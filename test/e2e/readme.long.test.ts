@@ -124,7 +124,7 @@ describe('the README and the docs', async () => {
 		expect(names.filter((name) => !isNamed(name))).toEqual([]);
 	});
 
-	it('include a README of at most 131 lines', () => {
+	it('limit the README to 131 lines', () => {
 		expect(text.split('\n').length).toBeLessThanOrEqual(131);
 	});
 

@@ -134,12 +134,12 @@ describe('engine restore', () => {
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain(
 			'1 message that mailctl was sending during the backup may have arrived',
 		);
-		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused, and 1 message waits');
+		expect(restored.stderr.replace(/\s+/g, ' ')).toContain('the queue is paused, and 1 waiting message may');
 		expect(restored.stderr.replace(/\s+/g, ' ')).toContain(
 			'cancel waiting messages that were already sent (messages list, messages cancel)',
 		);
 		expect((await run(['engine', 'status', '-o', 'json'])).stdout).toMatch(
-			/"restored from .* UTC: 1 message waits and may have been sent since the backup"/,
+			/"restored from .* UTC: 1 waiting message may have been sent since the backup"/,
 		);
 		await run(['worker', '--drain']);
 		expect(sink.received).toHaveLength(0);

@@ -229,7 +229,7 @@ describe.skipIf(!canRun).each([40, 80, 120])('in a terminal of %i columns', (col
 		expect(again.command).toContain(`'Umsatz (€)=umsatz'`);
 	});
 
-	it('an interrupted send prints a command that creates the campaign', () => {
+	it('"send" prints a command on Ctrl-C, and running that command creates the campaign', () => {
 		const { at, asPrinted, mailctl, folder } = filled();
 		writeFileSync(join(folder, "it's.txt"), 'Hi #name#\n');
 		const { shown, end } = at(

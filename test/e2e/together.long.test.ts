@@ -67,7 +67,7 @@ describeDatabases('a shared database', ({ kind, create }) => {
 	});
 });
 
-describe('files of the program', () => {
+describe('files that mailctl creates', () => {
 	it('are private, whatever the umask', async () => {
 		const { folder, env } = workplace();
 		const script =

@@ -282,7 +282,7 @@ describe('columns that say who may get mail', () => {
 		'refuse',
 		'create',
 		'ignore',
-	] as const)('are rejected with every setting for unknown columns: %s', (unknown) => {
+	] as const)('are rejected if the setting for unknown columns is %s', (unknown) => {
 		expect(findings(['email', 'Status', 'UNSUB_TIME'], { unknown, sampled: two })).toEqual([
 			'state Status',
 			'state UNSUB_TIME',

@@ -58,7 +58,7 @@ it('a column that says who may get mail is recognized by its name and cells, and
 	expect(tells('OPTIN_TIME', ['2024-05-01', '2024-05-02'], false)).toBe(true);
 });
 
-it('a word in a cell means a state; the meaning of yes, no and times depends on the column name', () => {
+it('a word in a cell means a state, and the column name decides what yes, no or a date means', () => {
 	const words = `active: Active, SUBSCRIBED, opt-in, angemeldet, abonné, Abonnée, suscrito, iscritta, ativo, ingeschreven, zapisany, prenumererar, 購読中
 		unsubscribed: unsubscribed, Opted-out, opt out, Abgemeldet, désabonné, desabonne, Désinscrite, dado de baja, disiscritto, 退会
 		unsubscribed: descadastrado, uitgeschreven, afgemeld, wypisana, avregistrerad, 配信停止

@@ -33,7 +33,7 @@ describe('a rejects file', () => {
 		await rejects.close();
 	});
 
-	it('never replaces a file, even one that appears meanwhile', async () => {
+	it('never replaces a file, even one that appears before the first reject is written', async () => {
 		const first = await openRejects({ path, header });
 		await writeFile(path, 'mine');
 		await expect(openRejects({ path, header })).rejects.toMatchObject({

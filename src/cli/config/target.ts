@@ -121,7 +121,7 @@ function profileTarget(name: string, profile: Profile, paths: Paths): Target {
 	return { kind: 'local', url: paths.database, create: true };
 }
 
-/** Throws `UsageError` for a URL of another database system. As a path, it would make mailctl create folders. */
+/** Throws `UsageError` for a URL of another database system. If mailctl took it for a path, it would create folders. */
 export function assertDatabaseName(text: string, from: string): void {
 	const scheme = foreignScheme(text);
 	const isUrl = isLikeServer(text) || text === ':memory:' || /^file:/i.test(text) || scheme !== null;

@@ -202,7 +202,7 @@ const signedIfPresent =
 
 interface SignedFields {
 	names: string[];
-	/** In the order of `names`. Of fields with the same name, the last one in the mail comes first (s.5.4.2). */
+	/** Sorted as in `names`. If fields have the same name, the last one in the mail comes first (s.5.4.2). */
 	texts: string[];
 }
 

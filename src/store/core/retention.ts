@@ -105,7 +105,7 @@ async function dropBodies(sql: Sql, { now, limit, after, onlyLinks }: SliceOfExp
 	return { next: found.length < limit ? null : after + found.length - leaving.length };
 }
 
-/** Removes the bodies of a content from campaign specs. Adds hashes, so that `findSame` still recognizes the mail. */
+/** Removes the bodies of stored content from campaign specs. Adds hashes, so that `findSame` still recognizes the mail. */
 async function dropSpecs(sql: Sql, content_sha256: string): Promise<void> {
 	const rows = await sql.all<Pick<CampaignRow, 'seq' | 'spec'>>(
 		`SELECT seq, spec

@@ -21,7 +21,7 @@ describe('mailctl api with JSON of a million nested levels', () => {
 		expect(await call(['--paginate'])).toMatchObject({ code: 7, stdout: '' });
 	});
 
-	it('exits with the code of the HTTP status if an error answer contains this JSON', async () => {
+	it('exits with 3 for status 404, even if the answer contains this JSON', async () => {
 		const { connect } = wireOf(() => ({ status: 404, body: deep }));
 		expect(
 			await cli(['--base-url', 'https://mail.example.com', 'api', 'GET', '/x/'], { connect }),

@@ -27,7 +27,7 @@ describe('mailctl lists', () => {
 		expect(all.stdout.split('\n')).toHaveLength(1244);
 	});
 
-	it('draws a table at 80 columns, or a card per row if columns do not fit', async () => {
+	it('prints a table on a terminal of 80 columns, and a card per row on a terminal of 20 columns', async () => {
 		const lists = [
 			someList(1, { name: '日本語ニュース 👩‍👩‍👧' }),
 			someList(12, { name: `a${'b'.repeat(80)}` }),

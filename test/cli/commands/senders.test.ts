@@ -75,7 +75,7 @@ describe('mailctl senders', () => {
 		['senders', 'add', 'a@example.com'],
 		['senders', 'remove', 'a@example.com', '-y'],
 		['send', '--from', 'a@example.com', '--to', 'b@example.com', '--subject', 'S', '--text', 'T', '-n'],
-	])('exits with 2 if a service lists no senders (send -n exits with 0): %s %s %s %s', async (...words) => {
+	])('exits with 2 if a service cannot list senders (send -n with 0): %s %s %s %s', async (...words) => {
 		const service = createServer((_, response) => response.writeHead(404).end('<h1>Not Found</h1>'));
 		await new Promise<void>((listening) => service.listen(0, '127.0.0.1', listening));
 		const at = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;

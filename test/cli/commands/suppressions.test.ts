@@ -204,7 +204,7 @@ describe('mailctl suppressions', () => {
 			expect(JSON.parse(mended.stdout)).toMatchObject({ read: 4, duplicate: 1, rejected: 3 });
 		});
 
-		it('accepts a later row of an address if the earlier row was rejected or expires sooner', async () => {
+		it('accepts a second row for an address if the first was rejected or expires sooner', async () => {
 			const rows = [
 				'email,reason,expires_at,date_created',
 				`${ann},MANUAL,2999-12-01,`,
@@ -231,7 +231,7 @@ describe('mailctl suppressions', () => {
 		it.each([
 			['stop.csv', `Note,email\nx,${ann}\ny,nobody\n`],
 			['stop.ndjson', `{"Note":"x","email":"${ann}"}\n{"Note":"y","email":"nobody"}\n`],
-		])('needs no --ignore-unknown for the corrected rejects file of %s', async (name, text) => {
+		])('reads the corrected rejects file of %s without --ignore-unknown', async (name, text) => {
 			const path = await project.file(name, text);
 			const first = await imported(path, '--ignore-unknown');
 			expect({ code: first.code, said: said(first) }).toEqual({
@@ -342,7 +342,7 @@ describe('mailctl suppressions', () => {
 			await project.json(['suppressions', 'import', path]);
 		});
 
-		it.each(['csv', 'ndjson'] as const)('writes the same %s file after its import', async (format) => {
+		it.each(['csv', 'ndjson'] as const)('writes %s; importing it loses nothing', async (format) => {
 			const out = (name: string) => join(project.folder, `${name}.${format}`);
 			const done = await project.json(['suppressions', 'export', out('first')]);
 			expect(done).toEqual({ file: out('first'), format, exported: 2_501 });

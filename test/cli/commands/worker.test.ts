@@ -46,7 +46,7 @@ describe('mailctl worker', () => {
 		});
 	});
 
-	it('rejects a server as its target', async () => {
+	it('exits with 2 if --base-url names a server', async () => {
 		const project = await makeProject();
 		const { code, stderr } = await project.run(['--base-url', 'http://127.0.0.1:9', 'worker']);
 		expect(code).toBe(2);

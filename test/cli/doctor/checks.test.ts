@@ -139,7 +139,7 @@ it.each([
 	[99, 50, 'ok', /^50 of 99 messages in seven days hard-bounced$/],
 	[100, 6, 'warning', /\(6\.00 %\): the lists are outdated$/],
 	[1_000, 50, 'ok', /\(5\.00 %\)$/],
-] as const)('doctor reports for %i messages with %i hard bounces: %s', (attempted, hardBounced, level, says) => {
+] as const)('doctor rates %i messages with %i hard bounces as %s', (attempted, hardBounced, level, says) => {
 	const verdict = judgeBounced({ attempted, hardBounced }, (words) => `mailctl ${words}`);
 	expect(verdict).toMatchObject({ level, message: expect.stringMatching(says) });
 });

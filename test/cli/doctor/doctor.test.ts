@@ -152,7 +152,7 @@ describe('the file of a database', () => {
 		[0xff, 3, 9],
 		[0, 5, 6],
 		[0, 9, 10],
-	])('is a problem if it is damaged (byte %d fills the pages from %d up to %d)', async (byte, first, end) => {
+	])('is a problem if damaged (byte %d repeated from page %d up to page %d)', async (byte, first, end) => {
 		const bytes = await readFile(project.db);
 		bytes.fill(byte, 8192 * first, 8192 * end);
 		await writeFile(project.db, bytes);

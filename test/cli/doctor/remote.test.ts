@@ -388,7 +388,7 @@ describe('the certificate of a server', () => {
 		return (await doctor(await listening(server, 'https'), more)).of('connection.certificate');
 	};
 
-	it('causes a warning if it expires soon, even if --ca-cert contains its authority', async () => {
+	it('causes a warning if it expires soon, even if --ca-cert contains its CA', async () => {
 		const { ca, cert, key } = await makeCertificates(['DNS:first.example.com', 'IP:127.0.0.1']);
 		expect(await certificate(createTlsServer({ cert, key }), ca)).toMatchObject({
 			level: 'warning',

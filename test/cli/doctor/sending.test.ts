@@ -134,7 +134,7 @@ describe('the mail server', () => {
 		expect(server.bodies).toEqual([]);
 	});
 
-	it('is quoted by doctor and smtp-test if it rejects the bounce address', async () => {
+	it('rejects the bounce address; doctor and smtp-test print its reply', async () => {
 		const answer = '553 5.7.1 Sender address rejected: not owned by user';
 		const on553 = (phase: string, line: string) =>
 			phase === 'MAIL' && line.includes('<bounces@example.com>') ? { answer } : undefined;

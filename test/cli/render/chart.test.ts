@@ -39,7 +39,7 @@ describe('the bar chart', () => {
 		expect(barChart(days, { width: 60, unicode: false }).join('')).toMatch(/^[\x20-\x7e]*$/);
 	});
 
-	it('draws a bar for a day with one mail even if another day has a million', () => {
+	it('draws a bar even for a day with a single message if another day has a million', () => {
 		const lines = barChart(
 			[
 				{ date: 'a', sent: 1, opened: 1 },

@@ -220,7 +220,7 @@ export function describeCampaignBatches(open: OpenEmpty): void {
 			return (await lease(store)).map((leased) => [leased.to, leased.variables]);
 		};
 
-		it('do not count an added list in their row numbers, and add no recipient twice', async () => {
+		it('count only their own rows in row numbers, even after a list is added, and add no recipient twice', async () => {
 			const list_id = await newList(store);
 			for (const who of ['a', 'b']) await newSubscriber(store, list_id, `${who}@example.org`);
 			const id = await opened();

@@ -224,7 +224,7 @@ export function describeQueuePauses(open: OpenEmpty): void {
 			expect(await store.reads.queuePauses()).toEqual([]);
 		});
 
-		it('does not pause for refusals of the sender, but counts them until a worker calls resume', async () => {
+		it('does not pause if servers refuse the sender, but counts these refusals until a worker calls resume', async () => {
 			const refuse = (reason: string) =>
 				store.queue.pause({ kind: 'refusal', reason, retry_at: null, now: noon });
 			await refuse('mail: 553 No');

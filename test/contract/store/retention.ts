@@ -156,7 +156,7 @@ export function retentionSuite(open: () => Promise<Kept>): void {
 		expect(await told(store, campaign)).toEqual(before);
 	});
 
-	it('retention does not delete waiting messages and unfinished campaigns', async () => {
+	it('retention does not delete waiting messages or unfinished campaigns', async () => {
 		const { store, expire } = await open();
 		await verify(store);
 		const list = await newList(store);

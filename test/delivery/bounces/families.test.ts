@@ -74,7 +74,7 @@ For questions please contact help@example.net or visit us.
 		expect(namedBy(body)).toEqual(['ann@example.org']);
 	});
 
-	it('has a soft bounce if the report contains only the local part of the address', () => {
+	it('counts as a soft bounce if the report contains only the local part of the address', () => {
 		const bytes = mail(
 			['From: Mail Delivery Subsystem <MAILER-DAEMON@example.org>', 'Subject: Mail Delivery Problem'],
 			'550 5.1.1 Your mail to the following recipients could not be delivered:\n\nann\n',
@@ -85,7 +85,7 @@ For questions please contact help@example.net or visit us.
 		});
 	});
 
-	it('has a soft bounce if only the returned message contains the address', () => {
+	it('counts as a soft bounce if only the returned message contains the address', () => {
 		const returned = 'To: ann@example.org\nMessage-ID: <3@example.com>';
 		const recipients = [
 			{

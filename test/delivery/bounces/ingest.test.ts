@@ -108,7 +108,7 @@ describe('a returned mail', () => {
 		expect(asked).toEqual([]);
 	});
 
-	it('is not looked up in the store if it returns another sender’s message', async () => {
+	it('is not looked up in the store if mailctl did not send the message in it', async () => {
 		const { asked, ingest } = store(recorded);
 		expect(await ingest(dsn(status, { returned: 'Message-ID: <1234@example.net>\nSubject: Hi' }))).toBe(
 			'unmatched',

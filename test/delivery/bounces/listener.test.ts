@@ -92,7 +92,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(log).toEqual([{ ...known, bounce_smtp: 'bounce', status: 250, bytes: 23 }]);
 	});
 
-	it('logs a refused recipient in the bounce domain as "unsigned", otherwise as "elsewhere"', async () => {
+	it('logs a refused recipient as "unsigned" if it is in the bounce domain, otherwise as "elsewhere"', async () => {
 		const { log } = await hear({}, []);
 		const forged = `bounces+${'a'.repeat(48)}@example.com`;
 		const words = ['EHLO x', 'MAIL FROM:<>', `RCPT TO:<${forged}>`, 'RCPT TO:<ann@example.org>'];
@@ -214,7 +214,7 @@ describe('the SMTP listener for bounces', () => {
 		expect(ingested).toBe(0);
 	});
 
-	it('fails to start with EADDRINUSE if the port is in use', async () => {
+	it('fails with EADDRINUSE if its port is in use', async () => {
 		await hear({});
 		const port = Number(listener?.address.split(':').at(-1));
 		const first = listener;
@@ -238,7 +238,7 @@ describe('the limits of one network', () => {
 		expect(limits.connect('2001:db8:0:1::9')).toBe(true);
 	});
 
-	it('reject a network for the rest of a minute after too many refusals', () => {
+	it('block new connections for the rest of the minute after too many refused recipients', () => {
 		let now = 0;
 		const limits = new IntakeLimits({ maxRefused: 2, now: () => now });
 		limits.refused('a');

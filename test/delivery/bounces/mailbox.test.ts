@@ -88,7 +88,7 @@ describe('an mbox', () => {
 		);
 	});
 
-	it('keeps the first 4 MiB of a mail, and continues with the next mail', async () => {
+	it('yields only the first 4 MiB of a longer mail, and then the next mail', async () => {
 		const mails = await mailsOf(`${line}${'y'.repeat(5 * 1024 * 1024)}\n\n${line}B: 2\n`, 65_536);
 		expect(mails.map(({ length }) => length)).toEqual([4 * 1024 * 1024, 5]);
 	});

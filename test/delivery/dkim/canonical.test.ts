@@ -62,7 +62,7 @@ describe('the fields that a signature covers', () => {
 		expect(names.filter((name) => name === 'Reply-To')).toHaveLength(1);
 	});
 
-	it('include both fields of one-click unsubscribing if present', () => {
+	it('include List-Unsubscribe and List-Unsubscribe-Post if they are present', () => {
 		const oneClick = of(
 			'From: a@example.com\r\nList-Unsubscribe: <https://x.test/u>\r\nList-Unsubscribe-Post: List-Unsubscribe=One-Click',
 		);

@@ -88,7 +88,7 @@ describe('certificates', () => {
 		expect(error.code).toBe('network');
 	});
 
-	it('cannot be skipped: a plain HTTP call to a TLS port fails', async () => {
+	it('cannot be bypassed with plain HTTP: a call to a TLS port fails', async () => {
 		const { url } = await service({ tls: trusted });
 		const error = await failure(client({ baseUrl: url.replace('https:', 'http:') }).api.lists.page({}));
 		expect([6, 7]).toContain(classify(error).exit);

@@ -217,7 +217,7 @@ describe('a tracked link', () => {
 		expect(events()).toEqual([]);
 	});
 
-	it('becomes # in the mail if its target is invalid, and even its signed URL answers 404', async () => {
+	it('with an invalid target becomes # in the mail, and its URL gives a 404 even with a valid signature', async () => {
 		const { email, links, id } = await mail({ context: { site: 'javascript:alert(1)' } });
 		expect(links).toHaveLength(2);
 		expect(email.html).toContain('<a href="#">three</a>');

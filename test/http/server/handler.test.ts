@@ -29,7 +29,7 @@ const letter = { from: 'news@example.com', to: ['a@example.com'], subject: 'Hi',
 const unknown = '7f1c6f5e-4a43-4d0f-9c1d-0a4f5f9c2f11';
 
 describe('bodies', () => {
-	it('are JSON in UTF-8, and an answer contains no spaces and escapes U+2028', async () => {
+	it('are JSON in UTF-8; an answer escapes U+2028, and has no spaces between JSON tokens', async () => {
 		const answer = await wire('POST', '/sub/lists/', { body: { name: 'Ærø \u2028 😀', email_reason: 'ж' } });
 		expect(answer.status).toBe(201);
 		expect(answer.text).toMatch(/^\{"id":1,"name":"Ærø \\u2028 😀","email_reason":"ж",/);
@@ -81,7 +81,7 @@ describe('bodies', () => {
 });
 
 describe('a request with a token', () => {
-	it('gets a 403 whose headers name the required and the given scopes', async () => {
+	it('gets a 403 if the token lacks a scope, and the headers name the required and the given scopes', async () => {
 		const told = async (method: string, path: string, token: string) => {
 			const { status, headers } = await wire(method, path, { token });
 			return [status, headers.get('x-accepted-scopes'), headers.get('x-token-scopes')];
@@ -193,7 +193,7 @@ describe('paths', () => {
 		expect((await wire('GET', `/ext/templates/${id.toUpperCase()}/`)).status).toBe(200);
 	});
 
-	it('answer HEAD like GET but without a body, except that a webhook test rejects HEAD', async () => {
+	it('answer HEAD like GET but without a body, except that /run_test/ rejects HEAD', async () => {
 		let tests = 0;
 		await restart({
 			ports: {

@@ -532,7 +532,7 @@ describe('a connection', () => {
 });
 
 describe('public pages', () => {
-	it('handle a request before the API does, see the client’s IP address, and log no token', async () => {
+	it('are tried before the API, receive the client’s IP address, and keep tokens out of the log', async () => {
 		const seen: unknown[] = [];
 		await start({
 			server: {
@@ -570,7 +570,7 @@ describe('public pages', () => {
 		expect(deployment.lines.map(({ path }) => path)).toEqual(['/u/…', '/u/…', '/u/…']);
 	});
 
-	it('are answered in order in a pipeline, and logged like other requests', async () => {
+	it('answer pipelined requests in order, and the server logs these like other requests', async () => {
 		const asked: string[] = [];
 		const publicPages = Object.assign(
 			async ({ path }: { path: string }) => ({ status: 200, headers: {}, body: `later ${path}` }),
@@ -653,7 +653,7 @@ describe('public pages', () => {
 		expect(deployment.lines[0]).toMatchObject({ level: 'error', path: '/o/…' });
 	});
 
-	it('with invalid headers close only their own connection', async () => {
+	it('that return an invalid header end only the connection of that request', async () => {
 		const headers = { Location: 'https://example.com/\r\nX-Injected: 1' };
 		await start({ server: { publicPages: async () => ({ status: 302, headers, body: null }) } });
 		const wire = await open();

@@ -77,7 +77,7 @@ describePostgres('a wrong clock', (server) => {
 		expect((await first.local.status()).messages).toEqual({ sent: 60 });
 	});
 
-	it('is not corrected if it is fixed, as with --now', async () => {
+	it('is not corrected if it always shows the same time, as with --now', async () => {
 		const store = await openPostgresStore({
 			url: await server.createProject(),
 			clock: fixedClock,

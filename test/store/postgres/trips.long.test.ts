@@ -177,7 +177,7 @@ describePostgres('the number of round trips', (server) => {
 		expect(trips).toEqual([2, 2]);
 	});
 
-	it('grows by at most two if an import has a hundred times the rows', async () => {
+	it('grows by at most two if an import has a hundred times as many rows', async () => {
 		const { store, tripsOf } = await open();
 		const list = await newList(store);
 		const few = await tripsOf(() => importPeople(store, list, people(10)));

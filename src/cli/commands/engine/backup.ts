@@ -146,7 +146,7 @@ async function sayWhatToLookAt(cx: CommandContext, restored: Restored, isReplace
 		);
 	if (!isReplaced || erased === null)
 		await cx.warn('the restored database may contain people who were erased after the backup');
-	const waits = `and ${counted(waiting, 'message waits', 'messages wait')}, which may have been sent since the backup`;
+	const waits = `and ${counted(waiting, 'waiting message')} may have been sent since the backup`;
 	await cx.note(`the queue is paused, ${waiting === 0 ? 'and no message is waiting' : waits}`);
 	const first =
 		waiting === 0

@@ -50,7 +50,7 @@ export interface Audience extends Recipients {
 export interface Survey {
 	recipients: number;
 	findings: Findings;
-	/** The message for `--preview-as`. By default: for the first valid recipient, or for the first with an address. */
+	/** The message for `--preview-as`, or else for the first valid recipient, or else the first with an address. */
 	first: First | null;
 	isPart: boolean;
 	plan: Foreseen;

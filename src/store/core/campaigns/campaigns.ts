@@ -72,7 +72,7 @@ export function createCampaigns(sql: Sql) {
 		openCampaign: (command) => openCampaign(sql, command),
 		stageSlice: async (command) => {
 			const row = await findCampaign(sql, command.campaign, command);
-			// A campaign of send requests stores a content per request, so it has no content for subscribers of a list.
+			// A campaign of send requests stores content per request, so it has none for the subscribers of a list.
 			if (row === null || row.state !== 'staged' || row.requests === 1) return null;
 			return await stageList(sql, row, command);
 		},

@@ -14,7 +14,7 @@ async function sentOne() {
 	return project;
 }
 
-it('keep_messages can be shortened only with --yes, because messages are deleted, but can be lengthened without --yes', async () => {
+it('settings set keep_messages needs --yes for a shorter time, which deletes messages, but not for a longer time', async () => {
 	const project = await sentOne();
 	const set = (value: string, ...more: string[]) =>
 		project.run([...later, 'engine', 'settings', 'set', 'keep_messages', value, ...more]);

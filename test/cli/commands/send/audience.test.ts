@@ -55,7 +55,7 @@ describe('mailctl send to selected people of several lists', () => {
 		expect(await project.json(['campaigns', 'results', 'spring', '--only', 'left-out'])).toEqual([]);
 	});
 
-	it('leaves out people on an excluded list or outside the conditions, and reports the reasons', async () => {
+	it('leaves out people who are on an excluded list or fail a condition, and reports the reasons', async () => {
 		const ofNone = send(1, '--list', 'Guests', '--where', 'meta.city=oslo');
 		const none = await project.run(ofNone);
 		const hint = 'hint: left out: 3 not meta.city=oslo\n';

@@ -70,7 +70,7 @@ describe('mailctl send --csv', () => {
 		expect(sentTo()).toEqual(['ann@example.com', 'ann@example.com', 'bob@example.com', 'bob@example.com']);
 	});
 
-	it('uses a column as the variable that --map names, and ignores a column if --map names "-"', async () => {
+	it('makes a column a variable with --map COLUMN=NAME, and ignores a column with --map COLUMN=-', async () => {
 		const file = await project.file('p.csv', 'who,name,Favourite Town\nann@example.com,Ann,Oslo\n');
 		const map = ['--map', 'who=email', '--map', 'Favourite Town=town', '--map', 'name=-'];
 		await project.json([
@@ -116,7 +116,7 @@ describe('mailctl send --csv', () => {
 		expect(nobody).toMatch(/^3,nobody,,rejected,invalid,to: Enter a valid email address: it has no @,0,/);
 	});
 
-	it('rejects a column heading in place of a variable’s name, unless --no-strict-vars is given', async () => {
+	it('rejects a message that uses a column heading instead of a variable, unless --no-strict-vars is given', async () => {
 		const file = await project.file('names.csv', 'EMAIL;名前;First Name\nann@example.com;Аня;Ann\n');
 		const mail = ['send', '--from', 'news@example.com', '--csv', file, '--subject', 'Hi #名前#'];
 		const words = [...mail, '--text', 'Dear #First name|friend#', '--yes', '--expect-count', '1'];

@@ -122,7 +122,7 @@ describe('mailctl send', () => {
 		contents.map((content) => `${audience} ${content}`.trim()),
 	);
 
-	it.each(mixtures)('shows the message and prints a command that repeats the answers: %s', async (line) => {
+	it.each(mixtures)('shows the message and prints a command with the answers: %s', async (line) => {
 		const { file, json, folder } = project;
 		await file('people.csv', 'email,name\nann@example.com,Ann\n');
 		await file('letter.md', '# Dear #name#\n\nthe *news*.\n');

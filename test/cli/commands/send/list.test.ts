@@ -477,7 +477,7 @@ describe('mailctl send --list', () => {
 		expect(sink.received).toEqual([]);
 	});
 
-	it('makes is_complete true, and `campaigns cancel` keeps is_complete true', async () => {
+	it('creates a campaign whose is_complete is true, even after `campaigns cancel`', async () => {
 		await project.json([...agreed('--campaign', 'december'), '--no-wait']);
 		const get = ['campaigns', 'get', 'december'];
 		expect(await project.json(get)).toMatchObject({ rows: 3, is_complete: true });

@@ -158,7 +158,7 @@ describe('an interrupted campaign', () => {
 		expect(sentTo()).toEqual([]);
 	});
 
-	it('appears by name in a dry run of the same send', async () => {
+	it('is named in the output of a dry run of the same send', async () => {
 		await breakOffBeforeRelease();
 		const words = send('--csv', people);
 		expect(await project.run([...words, '-n'])).toMatchObject({ code: 0 });

@@ -88,7 +88,7 @@ describe.each([
 	});
 });
 
-it('the command `campaigns resume` completes a campaign of send --track off without tracking', async () => {
+it('the command `campaigns resume` sends without tracking if send opened the campaign with --track off', async () => {
 	const place = await local();
 	const request = { from: 'news@example.com', to: ['ann@example.com'], subject: 'B', html_body: written };
 	const batch = await place.project.file('b.ndjson', JSON.stringify({ ...request, disable_tracking: false }));

@@ -110,7 +110,7 @@ describe('subscribers import on a terminal', () => {
 		expect(shown).not.toContain('?');
 	});
 
-	it('does not offer a field that another column fills already', async () => {
+	it('does not offer a field that another column already fills', async () => {
 		const { code, shown, json } = await guided('E-Mail,First,Last\nann@example.com,Ann,Lee\n', [
 			['❯ a new field, First', `${down}${down}${down}`, 'all'],
 			['❯ the name of the subscriber', ''],

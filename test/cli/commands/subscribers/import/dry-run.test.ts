@@ -42,7 +42,7 @@ describe('mailctl subscribers import --dry-run', () => {
 	it.each([
 		['subscribers import', ['-l', '1']],
 		['suppressions import', []],
-	])('prints the error of a real %s if the rejects file exists or cannot be created', async (verb, more) => {
+	])('fails like a real %s if the rejects file exists or cannot be created', async (verb, more) => {
 		const path = await project.file('bad.csv', 'email\nnobody\n');
 		const kept = await project.file('bad.csv.rejects.csv', 'what somebody edits\n');
 		for (const rejects of [kept, path, `${project.folder}/none/r.csv`]) {
