@@ -76,7 +76,7 @@ export function submissionOf<Resolved extends object>(
 	return { ...made, type, envelope, from_key, tag, tracking, list_id, context, ...resolved };
 }
 
-/** The database keeps only the subject. Another service resolves templates, and the stored request has the bodies. */
+/** Stores only the subject: the remote service resolves the template, and the stored request has the bodies. */
 export function opaqueContent(
 	wanted: Pick<Wanted, 'subject' | 'text_body' | 'html_body' | 'template_unique_id' | 'disable_inline'>,
 ): Omit<ResolvedContent, 'variables'> & { variables: readonly string[] | null } {

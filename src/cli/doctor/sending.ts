@@ -253,7 +253,7 @@ export function judgeBounced(lately: { attempted: number; hardBounced: number },
 	if (attempted < 100) return ok(says);
 	const share = (hardBounced / attempted) * 100;
 	const shown = `${says} (${shareText(share)})`;
-	return share <= 5 ? ok(shown) : warning(`${shown}: the lists are outdated`, line('report', '--last', '7d'));
+	return share <= 5 ? ok(shown) : warning(`${shown}: too many addresses are invalid`, line('report', '--last', '7d'));
 }
 
 function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundings): Verdict | null {

@@ -125,7 +125,7 @@ function effectOf(
 	return hard ? 'hard_bounce' : 'soft_bounce';
 }
 
-/** Suppresses addresses that complained and copies that bounced hard. `recordEvents` handles bounces of `to`. */
+/** Suppresses addresses that complained, and Cc and Bcc addresses that bounced hard. `recordEvents` handles `to`. */
 async function stopCopies(
 	sql: Sql,
 	{ kind, at: now }: ReturnedReport,

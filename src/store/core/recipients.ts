@@ -188,7 +188,7 @@ const changeState: Change = {
 	columns: { active: 'BIGINT', why: 'TEXT', bounces: 'BIGINT', since: 'BIGINT', subscriber: 'BIGINT' },
 };
 
-/** Allows mail of `list_id` again. An unsubscription from all lists then stays for each other list of the address. */
+/** Allows mail of `list_id` again. If the address unsubscribed from all lists, it gets mail of no other list. */
 export async function liftSuppressions(
 	sql: Sql,
 	{ address, list_id }: { address: EmailKey; list_id: number },

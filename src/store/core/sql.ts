@@ -79,7 +79,7 @@ export interface Sql {
 	readonly secrets: Secrets;
 	/** Counters with many writers have a row per shard. This connection writes only to this shard. */
 	readonly shard: number;
-	/** Makes this the only running operation of the project. PostgreSQL restarts it if it holds a shared lock. */
+	/** Makes this the only running operation of the project. On PostgreSQL, one with a shared lock starts again. */
 	alone(): void;
 	get<Row>(text: string, values?: readonly SqlValue[]): Promise<Row | undefined>;
 	all<Row>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;

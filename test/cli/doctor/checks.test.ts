@@ -137,7 +137,7 @@ it.each([
 it.each([
 	[0, 0, 'ok', /^0 of 0 messages in seven days hard-bounced$/],
 	[99, 50, 'ok', /^50 of 99 messages in seven days hard-bounced$/],
-	[100, 6, 'warning', /\(6\.00 %\): the lists are outdated$/],
+	[100, 6, 'warning', /\(6\.00 %\): too many addresses are invalid$/],
 	[1_000, 50, 'ok', /\(5\.00 %\)$/],
 ] as const)('doctor rates %i messages with %i hard bounces as %s', (attempted, hardBounced, level, says) => {
 	const verdict = judgeBounced({ attempted, hardBounced }, (words) => `mailctl ${words}`);

@@ -280,7 +280,7 @@ export async function countJoined(sql: Sql, id: Uuid, seen: Seen): Promise<Campa
 		[id, ...own.values],
 	);
 	const client = seen.only_of ?? null;
-	// `deleted_joined` does not store clients, so a client gets these sums only if it made all send calls.
+	// `deleted_joined` does not store clients, so a client gets these sums only if no other client sent.
 	const deleted = await sql.all<StateCount>(
 		`SELECT state, count
 		FROM deleted_joined
