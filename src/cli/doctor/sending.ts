@@ -253,7 +253,8 @@ export function judgeBounced(lately: { attempted: number; hardBounced: number },
 	if (attempted < 100) return ok(says);
 	const share = (hardBounced / attempted) * 100;
 	const shown = `${says} (${shareText(share)})`;
-	return share <= 5 ? ok(shown) : warning(`${shown}: too many addresses are invalid`, line('report', '--last', '7d'));
+	if (share <= 5) return ok(shown);
+	return warning(`${shown}: too many addresses are invalid`, line('report', '--last', '7d'));
 }
 
 function judgeWebhook(webhook: Webhook, { line, moment, now, until }: Surroundings): Verdict | null {
