@@ -140,7 +140,6 @@ export const group: CommandGroup = {
 	commands: [list, get, set, unset, path, explainCommand],
 };
 
-/** Removes the setting if `value` is undefined. */
 async function change(cx: CommandContext, key: Key, value: unknown): Promise<void> {
 	const write = await import('../config/config-write.js');
 	if (key === 'profile')

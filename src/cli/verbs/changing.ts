@@ -137,7 +137,6 @@ interface Changes<T extends { id: number | string }, R> extends Omit<SeveralQues
 	columns: Columns<R>;
 }
 
-/** A dry run works as in `change`. */
 export async function changeEach<T extends { id: number | string }, R>(
 	cx: CommandContext,
 	records: readonly T[],

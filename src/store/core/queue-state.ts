@@ -29,7 +29,7 @@ const mostLimits = 50;
 
 export function createQueueState(sql: Sql) {
 	return {
-		hasWorker: async ({ now }) => (await findWorkers(sql, now, false)).some(({ role }) => role !== null),
+		hasWorker: async ({ now }) => (await findWorkers(sql, now, false)).some(({ role }) => role !== 'send'),
 		queueState: async ({ now }): Promise<QueueState> => {
 			const lanes = await waitingLanes(sql, now);
 			const isAny = (state: 'leased' | 'deferred') => lanes.some((lane) => lane[state] > 0);

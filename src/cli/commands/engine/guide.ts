@@ -48,7 +48,7 @@ export async function guideInit(cx: CommandContext) {
 	const kept = await cx.ask(
 		'How long to keep messages (older ones are deleted, figures stay; type none to keep all):',
 		{
-			initial: now['keep_messages'] ?? '400d',
+			initial: now['keep_messages'] ?? (isThere ? 'none' : '400d'),
 			check: async (text) =>
 				text === 'none' || daysIn(text) !== null ? null : 'a number of days, such as 400d, or none',
 		},

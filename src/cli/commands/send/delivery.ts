@@ -196,6 +196,8 @@ async function deliverHere(delivery: Watched, local: LocalEngine): Promise<Deliv
 	// `deliver` counts only messages that this run sends, so add the earlier ones.
 	const earlier = (await messages.progress(scope)).messages;
 	const before = Math.max(0, total - waitingOf(earlier) - (earlier.deferred ?? 0));
+	if (rate !== undefined && (await local.queue.hasWorker()))
+		await cx.warn('a running serve or worker ignores --rate; the setting send_limit limits all processes');
 	const progress = cx.progress('sending', total, before);
 	try {
 		const summary = await local.deliver({

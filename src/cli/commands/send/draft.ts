@@ -23,7 +23,6 @@ export interface Addressee {
 	values: Readonly<Record<string, string>>;
 }
 
-/** A message to preview or test, with its recipient. */
 export interface First {
 	draft: Draft;
 	addressee: Addressee;

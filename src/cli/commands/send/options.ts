@@ -85,7 +85,7 @@ const checkOptions = {
 } as const;
 
 const deliveryOptions = {
-	rate: valued('text', 'N/s', 'limit all processes together to this rate: 10/s, 600/m or 100/h'),
+	rate: valued('text', 'N/s', 'limit this command and all others that have --rate: 10/s, 600/m or 100/h'),
 	connections: { kind: 'integer', min: 1, max: 100, summary: 'use this many connections (default: 5)' },
 	wait: { kind: 'tri', summary: 'wait until each message is sent, failed or deferred (default)' },
 	waitTimeout: { kind: 'duration', summary: 'stop waiting after this time without progress (default: 10m)' },

@@ -106,8 +106,9 @@ export function assertExpected(
 export async function howToContinue(cx: CommandContext, name: string): Promise<Hint> {
 	const { local } = await cx.connection();
 	const cancel = [mailctl('campaigns', 'cancel', name), ' drops the unsent messages'];
-	if (local !== null) return [mailctl('campaigns', 'resume', name), ' continues, ', cancel];
-	return ['the server continues; ', mailctl('campaigns', 'get', name), ' shows the progress, ', cancel];
+	const by = local === null ? 'server' : (await local.queue.hasWorker()) && 'worker';
+	if (by === false) return [mailctl('campaigns', 'resume', name), ' continues, ', cancel];
+	return [`the ${by} continues; `, mailctl('campaigns', 'get', name), ' shows the progress, ', cancel];
 }
 
 export async function sender(cx: CommandContext, ...options: readonly string[]): Promise<Hint> {

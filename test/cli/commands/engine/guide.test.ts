@@ -47,12 +47,8 @@ describe.each([40, 120])('engine init on a terminal of %i columns', (columns) =>
 		const text = result.stderr.replaceAll(/\s+/g, ' ');
 		expect(text).toContain('127.0.0.1:1: connect ECONNREFUSED: connection refused');
 		expect(text).toContain('accepts mail from news@example.com');
-		expect(text.replaceAll(' ', '')).toContain(
-			`engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo --keep-messages 400d`.replaceAll(
-				' ',
-				'',
-			),
-		);
+		const command = `engine init --sender news@example.com --smtp ${url} --public-url https://mail.example.com --time-zone Europe/Oslo --keep-messages 400d`;
+		expect(text.replaceAll(' ', '')).toContain(command.replaceAll(' ', ''));
 		expect(JSON.parse((await run(['engine', 'settings', 'get', '-o', 'json'])).stdout)).toEqual(
 			expect.arrayContaining([
 				expect.objectContaining({ name: 'smtp_url', value: url }),
@@ -73,7 +69,7 @@ it('engine init keeps an existing database’s settings if the user only presses
 			['Public URL', 'https://mail.example.com'],
 			['Time zone', 'osl', 'all'],
 			['❯ Europe/Oslo', ''],
-			['How long', ''],
+			['How long', `${'\x7f'.repeat(4)}none`],
 		],
 		120,
 	);

@@ -96,7 +96,7 @@ describe('staging a list', () => {
 
 describe('a send that the user interrupts', () => {
 	/** Sends Ctrl-C when `count` messages are sent. */
-	function interruptedAt(count: number): { connect: Connect; interrupts: AbortSignal } {
+	function interruptedAt(count: number, isWorking = false): { connect: Connect; interrupts: AbortSignal } {
 		const controller = new AbortController();
 		return {
 			interrupts: controller.signal,
@@ -112,7 +112,8 @@ describe('a send that the user interrupts', () => {
 							options.onProgress?.(counts);
 						},
 					});
-				return { ...connection, local: { ...local, deliver } };
+				const queue = { ...local.queue, hasWorker: async () => isWorking };
+				return { ...connection, local: { ...local, deliver, queue } };
 			},
 		};
 	}
@@ -143,5 +144,12 @@ describe('a send that the user interrupts', () => {
 			'finished',
 			[{ note: 'nothing to cancel: sent 600' }],
 		]);
+	});
+
+	it('prints that a running worker ignores --rate and continues the campaign', async () => {
+		const words = send(await table(people(9)), 9, '--campaign', 'j', '--rate', '5/s');
+		const { stderr } = await project.run(words, interruptedAt(1, true));
+		expect(stderr).toContain('warning: a running serve or worker ignores --rate; the setting send_limit');
+		expect(stderr).toContain('hint: the worker continues; ');
 	});
 });
