@@ -180,7 +180,7 @@ const results = command({
 		only: {
 			kind: 'choice',
 			choices: ['sent', 'bounced', 'failed', 'left-out'],
-			summary: 'filter by outcome; left-out means suppressed, rejected or not staged',
+			summary: 'filter by outcome; left-out: no message, with the reason',
 		},
 		save: { kind: 'path', summary: 'write the results to a CSV file' },
 	},

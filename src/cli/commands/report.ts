@@ -84,7 +84,7 @@ const report = command({
 	summary: 'show how many messages were sent, opened and bounced',
 	description:
 		'Without dates, the report covers the seven days that end today, in the time zone of the service. With --campaign, ' +
-		'the report covers all days of the campaign. Test messages count too. --tag has to read all messages with the tag, ' +
+		'the report covers all days of the campaign. Test messages count only without --campaign. --tag has to read all messages with the tag, ' +
 		'which takes longer.',
 	options: reportOptions,
 	examples: [

@@ -9,7 +9,6 @@ import type { Database } from './sending.js';
 
 type Names = ReturnType<typeof createNames>;
 
-/** Throws `UsageError` for an invalid address. */
 export function createNames(server: string | undefined) {
 	// The second try waits twice as long as the first. One silent server delays the report by less than 5 s.
 	const resolver = new Resolver({ timeout: 1_500, tries: 2 });

@@ -35,6 +35,7 @@ function environment(): string {
 		`  ${'SOURCE_DATE_EPOCH'.padEnd(46)}  a fixed clock, for reproducible output`,
 		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
 		`  ${'XDG_DATA_HOME'.padEnd(46)}  the folder of the default database (~/.local/share)`,
+		`  ${'XDG_STATE_HOME, XDG_CACHE_HOME'.padEnd(46)}  unfinished jobs (~/.local/state) and caches (~/.cache)`,
 		'',
 		'The target is a database (--db), a service (--base-url) or a profile. Only the target of the highest',
 		'level is used. Two targets on one level are an error. An empty variable counts as unset.',
@@ -212,7 +213,7 @@ mailctl send --batch requests.ndjson
 
 Variables. Write #name#, or #name|friend# with a default for a missing or blank value. Values come from --context, the
 columns of a table, the subscriber, or mailctl (email, name, unsubscribe_url, view_url, email_reason). A name consists
-of letters A to Z, digits and _: the column First Name is #first_name#, and a column such as Имя needs --map Имя=NAME.
+of letters A to Z, digits and _: the column First Name is #first_name#, and Имя is #imya#.
 A campaign is refused if a variable has no value, unless --no-strict-vars is given.
 
 Preview. --preview text|html, --eml FILE and --dry-run show the finished message without sending it. It has no pixel
@@ -236,7 +237,7 @@ campaign, or give --again.
 Delivery. On a local database the command sends and waits; --no-wait leaves the messages to mailctl worker. On a mailctl
 server it waits for the server. Exit 13: the send may have happened, because the answer was lost. Exit 14: all messages
 are accepted and queued, so do not repeat the command. If the mail server defers a message, the command exits with 0,
-and a worker retries. Exit 9: nobody gets the mail, because all are suppressed or canceled. A crash repeats at most the
+and a worker retries. Exit 9: some messages failed or bounced, or nobody gets the mail. A crash repeats at most the
 messages in transit, with the same Message-ID. A message handed over without an answer is uncertain: only mailctl
 messages retry sends it again.
 

@@ -137,7 +137,7 @@ export async function queuePaused(
 	const hints: Partial<Record<PauseCause, Hint>> = {
 		hand: ['nothing is lost: ', resumeQueue],
 		restore: ['nothing is lost: ', resumeQueue],
-		sender: ['nothing is lost: allow the sender at the mail server, then run ', mailctl('worker', '--drain')],
+		sender: ['nothing is lost: allow the sender at the mail server, then run ', resumeQueue],
 		login: loginRemedy,
 	};
 	const known = hints[cause];

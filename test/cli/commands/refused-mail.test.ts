@@ -1,4 +1,3 @@
-// Commands show mail that a server refused because of its sender or its content, and send it again.
 import { afterEach, describe, expect, it } from 'vitest';
 import { cli } from '../../support/cli.js';
 import { makeProject, type Project } from '../../support/project.js';
@@ -109,7 +108,7 @@ describe('a mail server’s refusal of the sender', () => {
 		expect([code, stderr]).toEqual([
 			14,
 			expect.stringMatching(
-				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: nothing is lost: allow the sender at the mail server, then run .*worker --drain/,
+				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: nothing is lost: allow the sender at the mail server, then run .*engine queue resume/,
 			),
 		]);
 	});

@@ -54,7 +54,7 @@ export const listen = command({
 		'mailctl webhooks listen --register --type HARDBOUNCED --once --wait 2m -o json',
 		'mailctl webhooks listen --forward-to http://127.0.0.1:3000/hooks',
 	],
-	output: 'an array of {"id", "type", "verified", "refused", "forwarded", "body"}; one object with --once',
+	output: 'an array of {"id", "type", "verified", "refused", "forwarded", "body"}',
 	exits: [5, 9, 12, 130],
 	writes: true,
 	columns,

@@ -1,4 +1,3 @@
-// All outputs show the same counts of a campaign. If it ends early, they print how to continue.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
