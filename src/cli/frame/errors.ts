@@ -11,7 +11,7 @@ export interface OwnCommand {
 
 /** Scripts rely on the codes, so their meanings never change. */
 const codes = {
-	done: [0, 'success; also an empty list, a dry run without findings, a closed pipe'],
+	done: [0, 'success; also an empty list, a dry run, a closed pipe'],
 	bug: [1, 'a bug in mailctl'],
 	usage: [2, 'wrong usage, invalid input, or missing confirmation'],
 	notFound: [3, 'not found'],
@@ -20,7 +20,7 @@ const codes = {
 	network: [6, 'network, TLS or proxy failed, --timeout expired, or the database is locked'],
 	server: [7, 'the server failed (5xx, 429 after retries, a redirect, an invalid answer)'],
 	empty: [8, 'a list was empty, and --exit-empty was given'],
-	partly: [9, 'some rows or messages failed, or no recipient gets the mail'],
+	partly: [9, 'some rows or messages failed, or all recipients are suppressed'],
 	failIf: [10, 'the condition of --fail-if was true'],
 	found: [11, '`smoke`, `doctor`, `diff`, `engine check` or `engine migrate` found problems or differences'],
 	outOfTime: [12, 'out of time (--deadline, --wait-timeout)'],
