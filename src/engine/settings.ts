@@ -189,7 +189,7 @@ function checkLimits(name: keyof typeof limitSettings): (value: string) => Check
 
 function checkKept(value: string): Checked {
 	const days = daysIn(value);
-	const problem = 'Must be a number of days or weeks, at least one day, such as 400d or 57w.';
+	const problem = 'Must be at least one day, such as 400d or 57w. Unset it to keep everything.';
 	return either(days === null ? null : `${days}d`, problem);
 }
 

@@ -52,11 +52,7 @@ describe('the command line', () => {
 		[['completion', 'tcsh'], 'unknown command "completion tcsh"', 'commands: bash, zsh, fish, powershell'],
 		[['lists', 'craete'], 'unknown command "lists craete"', 'did you mean create?'],
 		[['lists', 'list', '--mtach', 'x'], "unknown option '--mtach'", 'did you mean --match?'],
-		[
-			['lists', 'get', '1', '2'],
-			'too many arguments. Expected 1 argument but got 2.',
-			'mailctl lists get --help',
-		],
+		[['lists', 'get', '1', '2'], 'unexpected argument "2"', 'mailctl lists get --help'],
 		[['lists', 'list', '--limit'], "option '--limit' argument missing", 'mailctl lists list --help'],
 		[['lists', 'list', '--yes=1'], "option '--yes' takes no value", null],
 		[['lists', 'list', '--limit', 'x'], '--limit: "x" is not a whole number (1 or more)', null],

@@ -180,7 +180,7 @@ const results = command({
 		only: {
 			kind: 'choice',
 			choices: ['sent', 'bounced', 'failed', 'left-out'],
-			summary: 'filter by outcome; left-out: no message, with the reason',
+			summary: 'filter by outcome; left-out shows who got no message, and why',
 		},
 		save: { kind: 'path', summary: 'write the results to a CSV file' },
 	},

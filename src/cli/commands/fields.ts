@@ -61,12 +61,12 @@ const create = command({
 	exits: [5],
 	writes: true,
 	columns,
-	async run(cx, { options }) {
-		const input = { variable: options.variable, name: options.name };
+	async run(cx, { options: input }) {
 		const created = await createRecord(cx, {
 			what: `create the field ${input.variable}`,
 			plan: { create: input },
 			input,
+			hint: ({ code }) => (code === 'invalid' ? 'use letters A to Z, digits (not first) and _' : undefined),
 			make: ({ fields }) => fields.create(input, { signal: cx.signal }),
 		});
 		if (created !== null) await cx.out.created(created, columns);

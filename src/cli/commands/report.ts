@@ -84,8 +84,8 @@ const report = command({
 	summary: 'show how many messages were sent, opened and bounced',
 	description:
 		'Without dates, the report covers the seven days that end today, in the time zone of the service. With --campaign, ' +
-		'the report covers all days of the campaign. Test messages count only without --campaign. --tag has to read all messages with the tag, ' +
-		'which takes longer.',
+		'the report covers all days of the campaign. Test messages count, except with --campaign. --tag has to read all ' +
+		'messages with the tag, which takes longer.',
 	options: reportOptions,
 	examples: [
 		'mailctl report --last 14d',

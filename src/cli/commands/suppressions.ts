@@ -19,7 +19,7 @@ import { assertAddress } from '../verbs/address-faults.js';
 import { agreeToAll, eachOf, nameOrCount, namesOf } from '../verbs/changing.js';
 import { destinationOf, exportArg, exportOptions, exportRecords } from '../verbs/exporting.js';
 import { inSlices, listRows, pageOptions, walk } from '../verbs/listing.js';
-import { explained } from '../verbs/refusals.js';
+import { explained, type Refused } from '../verbs/refusals.js';
 import {
 	expiresOption,
 	filterOf,
@@ -101,9 +101,10 @@ const add = command({
 		const named = await readAddresses(cx, args.address);
 		const how = { reason: options.reason, ...of, ...end };
 		const made: Suppression[] = [];
+		const hint = ({ path }: Refused) => (path === 'list_id' ? 'give --reason UNSUBSCRIBED' : undefined);
 		const addOne = async ({ id: email }: { id: string }) => {
 			const input = { email, ...how };
-			const explain = <T>(work: Promise<T>) => (named.length === 1 ? explained(work, { input }) : work);
+			const explain = <T>(work: Promise<T>) => (named.length === 1 ? explained(work, { input, hint }) : work);
 			const call = { signal: cx.signal };
 			if (!cx.dryRun) return void made.push(await explain(suppressions.create(input, call)));
 			const { rejects } = await suppressions.check([{ ...input, source: 'API' }], call);
@@ -114,8 +115,7 @@ const add = command({
 		const [only] = made;
 		if (cx.dryRun) {
 			const addresses = done.map(({ id }) => id);
-			const what = `suppress ${nameOrCount(addresses, 'addresses')}`;
-			await cx.wouldDo(what, { suppress: addresses, with: how });
+			await cx.wouldDo(`suppress ${nameOrCount(addresses, 'addresses')}`, { suppress: addresses, with: how });
 		} else if (cx.out.isBare) await cx.out.raw(made.map(({ email }) => `${email}\n`).join(''));
 		else if (named.length === 1 && only !== undefined) await cx.out.record(only, suppressionColumns);
 		else await cx.out.rows(made, suppressionColumns, { all: true });

@@ -271,10 +271,9 @@ export function parse(noun: Command | CommandGroup, argv: readonly string[]): Pa
 		.exitOverride()
 		.configureOutput({ writeOut: () => {}, writeErr: () => {}, outputError: () => {} })
 		.helpOption('-h, --help', 'show help')
-		.allowExcessArguments(!isCommand(node));
+		.allowExcessArguments();
 	parser.helpInformation = () => '';
-	for (const { name, many } of self?.args ?? [])
-		parser.argument(many === true ? `[${name}...]` : `[${name}]`);
+	for (const { name, many } of self?.args ?? []) parser.argument(`[${name}${many === true ? '...' : ''}]`);
 	// A command's option may have the name of a global option: `--no-header` is global, and `api` has `--header`.
 	const globals = addOptions(parser, { specs: globalOptions, prefix: 'global ', argv });
 	const options = addOptions(parser, { specs: self?.options ?? {}, prefix: '', argv });
@@ -286,8 +285,8 @@ export function parse(noun: Command | CommandGroup, argv: readonly string[]): Pa
 		return { kind: 'help', node, path, globals: globals() };
 	}
 	const { args: words } = parser;
-	const excess = words[self?.args.length ?? 0];
-	if (!isCommand(node) && excess !== undefined) throw unknownCommand(excess, node, path);
+	const excess = self?.args.at(-1)?.many === true ? undefined : words[self?.args.length ?? 0];
+	if (excess !== undefined) throw unknownWord(excess, node, path);
 	if (self === undefined) return { kind: 'help', node, path, globals: globals() };
 	return { kind: 'run', command: self, path, words, options: options(), globals: globals() };
 }
@@ -360,14 +359,15 @@ function assertNoOption(
 		throw new UsageError(`${flag} has no value: ${name} is an option`);
 }
 
-function unknownCommand(word: string, group: CommandGroup, path: readonly string[]): UsageError {
-	const shown = visibleIn(group);
+function unknownWord(word: string, node: Command | CommandGroup, path: readonly string[]): UsageError {
+	if (isCommand(node))
+		return new UsageError(`unexpected argument "${word}"`, { hint: mailctl(...path, '--help') });
+	const shown = visibleIn(node);
 	const names = shown.flatMap((one) => [one.name, ...(one.aliases ?? [])]);
 	const [same] = verbsFor(word, names);
 	const near = same === undefined ? didYouMean(word, names) : `did you mean ${same}?`;
-	return new UsageError(`unknown command "${path.join(' ')} ${word}"`, {
-		hint: near ?? `commands: ${shown.map((one) => one.name).join(', ')}`,
-	});
+	const hint = near ?? `commands: ${shown.map((one) => one.name).join(', ')}`;
+	return new UsageError(`unknown command "${path.join(' ')} ${word}"`, { hint });
 }
 
 function refusalOf({ message }: CommanderError, path: readonly string[]): UsageError {

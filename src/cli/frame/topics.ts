@@ -33,9 +33,10 @@ function environment(): string {
 		`  ${'MAILCTL_KEY_FILE, MAILCTL_KEY'.padEnd(46)}  keys of the database's secrets: mailctl engine secrets --help`,
 		`  ${'MAILCTL_LIST'.padEnd(46)}  -l, --list LIST`,
 		`  ${'SOURCE_DATE_EPOCH'.padEnd(46)}  a fixed clock, for reproducible output`,
+		`  ${'VISUAL, EDITOR'.padEnd(46)}  the editor in which you write texts (vi)`,
 		`  ${'XDG_CONFIG_HOME'.padEnd(46)}  the folder of mailctl/config.json (~/.config)`,
 		`  ${'XDG_DATA_HOME'.padEnd(46)}  the folder of the default database (~/.local/share)`,
-		`  ${'XDG_STATE_HOME, XDG_CACHE_HOME'.padEnd(46)}  unfinished jobs (~/.local/state) and caches (~/.cache)`,
+		`  ${'XDG_STATE_HOME, XDG_CACHE_HOME'.padEnd(46)}  other folders, see mailctl config path (~/.local/state, ~/.cache)`,
 		'',
 		'The target is a database (--db), a service (--base-url) or a profile. Only the target of the highest',
 		'level is used. Two targets on one level are an error. An empty variable counts as unset.',
@@ -213,7 +214,7 @@ mailctl send --batch requests.ndjson
 
 Variables. Write #name#, or #name|friend# with a default for a missing or blank value. Values come from --context, the
 columns of a table, the subscriber, or mailctl (email, name, unsubscribe_url, view_url, email_reason). A name consists
-of letters A to Z, digits and _: the column First Name is #first_name#, and Имя is #imya#.
+of letters A to Z, digits and _: First Name is #first_name#, Имя is #imya#, and a column such as 名前 needs --map 名前=NAME.
 A campaign is refused if a variable has no value, unless --no-strict-vars is given.
 
 Preview. --preview text|html, --eml FILE and --dry-run show the finished message without sending it. It has no pixel
@@ -223,11 +224,10 @@ compose messages themselves: --dry-run shows the request, and --preview and --em
 Attachments. --attach FILE attaches files, 20 MiB in all. <img src="cid:logo.png"> in the HTML shows that image.
 
 Campaigns. --list, --csv and --batch stage and check all recipients, then release them at once. A terminal shows the
-count and asks; a script gives --yes --expect-count N, and another count releases nothing. A row with a problem stops
-the campaign, and the command lists such rows; --skip-invalid leaves them out. --list is bulk mail: it has unsubscribe
-links (--transactional leaves them out) and skips suppressed addresses. --csv is bulk mail with --bulk. A line of
---batch is a send request in JSON. Nobody gets the same message twice in a campaign. --results FILE writes the outcome
-of each row.
+count and asks; a script gives --yes --expect-count N, and another count releases nothing. A bad row stops the campaign,
+and the command lists such rows; --skip-invalid leaves them out. --list is bulk mail: it has unsubscribe links
+(--transactional leaves them out) and skips suppressed addresses. --csv is bulk mail with --bulk. A line of --batch is a
+send request in JSON. Nobody gets the same message twice in a campaign. --results FILE writes the outcome of each row.
 
 A campaign has a name (--campaign, or subject and day) and a UUID. After a crash, mailctl campaigns resume continues; it
 reads only rows that were not staged, from the same file, or with --source - from the same pipe. If the same mail to
@@ -235,11 +235,10 @@ the same rows is unfinished, or was released within 24 hours, a terminal asks an
 campaign, or give --again.
 
 Delivery. On a local database the command sends and waits; --no-wait leaves the messages to mailctl worker. On a mailctl
-server it waits for the server. Exit 13: the send may have happened, because the answer was lost. Exit 14: all messages
-are accepted and queued, so do not repeat the command. If the mail server defers a message, the command exits with 0,
-and a worker retries. Exit 9: some messages failed or bounced, or nobody gets the mail. A crash repeats at most the
-messages in transit, with the same Message-ID. A message handed over without an answer is uncertain: only mailctl
-messages retry sends it again.
+server it waits for the server. Exit 13: the answer was lost, so the send may have happened. Exit 14: all messages are
+accepted and queued: do not repeat the command. Deferred messages count as success; a worker retries. Exit 9: some
+messages failed, bounced or were left out, or nobody gets mail. A crash repeats at most the messages in transit, with
+the same Message-ID. A message handed over without an answer is uncertain: only mailctl messages retry sends it again.
 
 Settings. mailctl engine dkim add --domain example.com signs the mail of a domain. Limits apply to all processes
 together: mailctl engine settings set send_limit 100/m, sender_domain_limits example.com=100/h, recipient_domain_limits

@@ -16,7 +16,7 @@ export function assertAllowed(cx: CommandContext, addresses: readonly string[]):
 	});
 	if (refused === undefined) return;
 	throw new UsageError(`this profile may not send to ${refused}; nothing was sent`, {
-		hint: `allowRecipients is ${allowRecipients.join(', ')}`,
+		hint: `the profile permits only ${allowRecipients.join(', ')} (config key allowRecipients)`,
 	});
 }
 

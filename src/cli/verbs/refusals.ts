@@ -127,17 +127,14 @@ interface Paused {
 	hasAccepted: boolean;
 }
 
-export async function queuePaused(
-	cx: CommandContext,
-	{ reason, hint, hasAccepted }: Paused,
-): Promise<CliError> {
+export async function queuePaused(cx: CommandContext, { reason, hint, hasAccepted }: Paused) {
 	const cause = reason === null ? 'server' : causeOf(reason);
 	const why = pauseSentence(reason);
 	const message = hasAccepted ? `${doNotRepeat}: ${why}` : why;
 	const hints: Partial<Record<PauseCause, Hint>> = {
 		hand: ['nothing is lost: ', resumeQueue],
 		restore: ['nothing is lost: ', resumeQueue],
-		sender: ['nothing is lost: allow the sender at the mail server, then run ', resumeQueue],
+		sender: ['nothing is lost: allow the sender at the mail server, then run ', resumeQueue, ' and ', drain],
 		login: loginRemedy,
 	};
 	const known = hints[cause];
@@ -149,6 +146,7 @@ export async function queuePaused(
 }
 
 const resumeQueue = mailctl('engine', 'queue', 'resume');
+const drain = mailctl('worker', '--drain');
 
 async function onItsMachine(cx: CommandContext, hint: Hint): Promise<Hint> {
 	const { local } = await cx.connection();
@@ -159,7 +157,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells the user why due messages are not sent. `sender` is the hint if no worker runs; null: no hint. */
+/** Tells the user why messages are not sent. `sender` is the hint if nobody sends queued ones; null: no hint. */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,
@@ -171,9 +169,11 @@ export async function sayWhatHolds(
 	const progress = await messages.progress(scope, { signal: cx.signal }).catch(() => null);
 	if (progress === null) return;
 	const { paused, has_worker } = progress;
+	const isQueued = (progress.messages.queued ?? 0) > 0;
 	if (isHeldReason(paused)) return cx.hint(await onItsMachine(cx, ['the queue is paused: ', resumeQueue]));
 	if (paused !== null) await cx.warn(pauseSentence(paused));
-	if (has_worker === false && sender !== null) await cx.hint(await senderless(cx, sender));
+	if (has_worker === false && sender !== null)
+		await cx.hint(await senderless(cx, isQueued ? sender : undefined));
 }
 
 export function acceptance({ host, port, user, sender, ehlo_name }: SmtpTest): string {

@@ -86,6 +86,7 @@ describe('mailctl campaigns', () => {
 		await people.json(['subscribers', 'deactivate', 'left@e.org', '-l', '1']);
 		const now = ['--now', '2026-11-07T12:00:00Z'];
 		await people.run([...words, '--campaign', 'spring', '--yes', '--expect-count', '4', ...now]);
+		new Database(people.db).exec("UPDATE campaigns SET rate = '100/s'").close();
 		await mail.close();
 		const [message] = (await people.json(['messages', 'list', '--to', 'ann@e.org'])) as { id: string }[];
 		expect(message).toMatchObject({ campaign: 'spring' });

@@ -29,7 +29,9 @@ describe('mailctl fields', () => {
 		});
 	});
 
-	it('rejects update --replace if the variable is missing', async () => {
+	it('rejects a variable with a space, and update --replace without a variable', async () => {
+		const named = await project.run(['fields', 'create', '--variable', 'my city', '--name', 'X']);
+		expect(named.stderr).toContain('hint: use letters A to Z, digits (not first) and _');
 		const { code, stderr } = await project.run(['fields', 'update', 'city', '--name', 'X', '--replace']);
 		expect({ code, stderr }).toEqual({ code: 5, stderr: 'error: variable: This field is required.\n' });
 	});

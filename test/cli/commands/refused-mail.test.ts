@@ -108,7 +108,7 @@ describe('a mail server’s refusal of the sender', () => {
 		expect([code, stderr]).toEqual([
 			14,
 			expect.stringMatching(
-				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: nothing is lost: allow the sender at the mail server, then run .*engine queue resume/,
+				/refuses the sender news@example\.com: 554 Relay[\s\S]*hint: nothing is lost: allow the sender at the mail server, then run .*queue resume\s+and .*worker --drain/,
 			),
 		]);
 	});

@@ -47,10 +47,8 @@ describe('mailctl suppressions', () => {
 
 		it('accepts only the reason UNSUBSCRIBED and an existing list', async () => {
 			const { code, stderr } = await project.run(['suppressions', 'add', ann, '--list', '1']);
-			expect({ code, stderr }).toEqual({
-				code: 5,
-				stderr: 'error: list_id: Only UNSUBSCRIBED can apply to a single list, not MANUAL. (1)\n',
-			});
+			const said = 'error: list_id: Only UNSUBSCRIBED can apply to a single list, not MANUAL. (1)\n';
+			expect([code, stderr]).toEqual([5, `${said}hint: give --reason UNSUBSCRIBED\n`]);
 			expect((await project.run([...leave, 'Nobody'])).code).toBe(3);
 		});
 

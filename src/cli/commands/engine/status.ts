@@ -19,7 +19,7 @@ const columns: Columns<EngineStatus> = [
 	column('lists', 'LISTS', { isCount: true }),
 	column('subscribers', 'SUBSCRIBERS', { isCount: true }),
 	column('suppressions', 'SUPPRESSIONS', { isCount: true }),
-	column('messages', 'MESSAGES', { value: ({ messages }) => pairsOf(messages).join(', ') }),
+	column('messages', 'MESSAGES', { value: ({ messages }) => pairsOf(messages).join(', ') || '0' }),
 	column('senders', 'SENDERS', { isCount: true }),
 	column('smtp_url', 'MAIL SERVER'),
 	column('public_url', 'PUBLIC URL'),
@@ -155,7 +155,7 @@ export const queue: CommandGroup = {
 function linesOf({ due, held, next_due, oldest, limits, ...stats }: QueueStats): string[] {
 	const states = Object.entries(stats.messages).map(([state, count]) => `${numberText(count)} ${state}`);
 	const back = held === 0 ? '' : ` (limits delay ${held === due ? 'all' : numberText(held)} of them)`;
-	const since = oldest === null ? '' : `; the oldest is from ${oldest}`;
+	const since = oldest === null ? '' : `; oldest waiting message: ${oldest}`;
 	const [limited] = limits.map((limit) => limit.next).sort();
 	const isHeld = due > 0 && limited !== undefined;
 	const next = isHeld ? `${limited}, because of a limit` : (next_due ?? 'no message is waiting');

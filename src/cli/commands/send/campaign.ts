@@ -242,13 +242,13 @@ export async function runCampaign(run: CampaignRun): Promise<ExitCode> {
 	const plan = sayPlan(released.plan, cx.times);
 	if (plan === null) {
 		const delivering = () => deliver(run, released.counts, status.replies);
-		// With another service, only a later run of this command sends the waiting messages. Exit codes may therefore
-		// suggest a retry.
+		// With another service, only a later run of this command sends the rest, so exit codes may suggest a retry.
 		return isForeign ? delivering() : afterAcceptance(cx, name, delivering);
 	}
 	await cx.out.document(documentOf(released), `accepted: ${describe(released.counts)}`);
 	await cx.note(plan);
-	await cx.hint(['at the planned time, ', await sender(cx), ' must be running']);
+	const orServe: Hint = (await cx.connection()).local === null ? '' : [' or ', mailctl('serve')];
+	await cx.hint(['at the planned time, ', await sender(cx), orServe, ' must be running']);
 	return exits.done;
 }
 

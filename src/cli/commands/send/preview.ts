@@ -56,7 +56,7 @@ export async function showDryRun(cx: CommandContext, { sentence, plan, ...first 
 	await sayOpenParts(cx, composed);
 	const message = composed.withoutFiles.toString('latin1');
 	const attachments = filesOf(composed);
-	const what = sentence(`"${composed.subject}"`);
+	const what = sentence(`"${(first.request === undefined ? draft.content : composed).subject}"`);
 	await cx.wouldDo(what, { ...plan, message, ...(attachments.length > 0 && { attachments }) });
 	if (!isTable(cx.out.format)) return;
 	const [head = ''] = message.split('\r\n\r\n', 1);

@@ -35,7 +35,7 @@ describe('mailctl engine queue', () => {
 		});
 		const shown = await project.run(['engine', 'queue', 'stats'], { columns: 120 });
 		expect(shown.stdout).toMatch(
-			/^the queue is not paused\n[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n[\s\S]*\n {2}2 deferred: 451 4\.7\.1 Greylisted\n$/,
+			/^the queue is not paused\n[\s\S]*; oldest waiting message: 2[\s\S]*slow\.example: 2, next .*451 4\.7\.1 Greylisted\n[\s\S]*\n {2}2 deferred: 451 4\.7\.1 Greylisted\n$/,
 		);
 	});
 

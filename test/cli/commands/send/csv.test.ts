@@ -225,7 +225,7 @@ describe('mailctl send --csv', () => {
 			warning: 'left out: line 4: ANN@example.com is in this campaign already.',
 		});
 		expect((await project.run([...words, '-o', 'table'])).stderr).toContain(
-			'would send "News for Oslo" to the 1 recipient of bad.csv, 4 left out',
+			'would send "News for #favourite_town#" to the 1 recipient of bad.csv, 4 left out',
 		);
 	});
 
