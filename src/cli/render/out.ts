@@ -101,7 +101,7 @@ export function createOut({ io, globals, command, ...parts }: OutParts): Out {
 			if (shown === 0 && io.stdout.isTTY && !isMachine(format)) await note('nothing to show');
 			if (cut)
 				await note(
-					`showing ${numberText(shown)} of ${total === undefined ? 'an unknown number' : numberText(total)}; use --all to show all`,
+					`showing ${numberText(shown)} of ${total === undefined ? 'more' : numberText(total)}; --all`,
 				);
 			if (leftOut.length > 0)
 				await note(`columns left out: ${leftOut.join(', ')}; use a wider terminal, --fields or -o wide`);

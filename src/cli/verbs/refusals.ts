@@ -157,7 +157,7 @@ export function senderless(cx: CommandContext, sender: Hint = mailctl('worker'))
 	return onItsMachine(cx, ['no worker is running: ', sender]);
 }
 
-/** Tells the user why messages are not sent. `sender` is the hint if nobody sends queued ones; null: no hint. */
+/** Tells the user why messages wait. `sender`: the command to suggest for queued messages; null suggests none. */
 export async function sayWhatHolds(
 	cx: CommandContext,
 	scope: MessageScope,

@@ -457,7 +457,7 @@ CREATE TABLE idempotency_keys (
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (created_at);
 
 -- `kind` is 'manual' (until somebody resumes), 'fault' (login, TLS, connection; retried at `retry_at`) or 'refusal'
--- (the server refused the sender; the queue goes on). `faults` counts faults in a row, or refusals since a mail.
+-- (the server refused the sender; the queue goes on). `faults`: faults in a row, or refusals since the last sent mail.
 CREATE TABLE queue_pauses (
 	kind TEXT PRIMARY KEY,
 	reason TEXT,

@@ -22,7 +22,7 @@ describe('mailctl lists', () => {
 		const many = Array.from({ length: 1240 }, (_, at) => someList(at + 1));
 		const { stdout, stderr } = await cli(['lists', 'list'], { connect: connectTo(many), columns: 80 });
 		expect(stdout.split('\n')).toHaveLength(54);
-		expect(stderr).toBe('showing 50 of 1,240; use --all to show all\n');
+		expect(stderr).toBe('showing 50 of 1,240; --all\n');
 		const all = await cli(['lists', 'list', '--all'], { connect: connectTo(many), columns: 80 });
 		expect(all.stdout.split('\n')).toHaveLength(1244);
 	});
